@@ -1,0 +1,3 @@
+//! Online migration of TBMQ 1.x persistent device sessions from PostgreSQL to the Redis layout of TBMQ 2.x.
+
+pub mod model;

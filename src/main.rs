@@ -1,0 +1,2 @@
+//! The `tbmq-migrate` binary.
+fn main() {}

@@ -1,0 +1,5 @@
+//! The rules of the data, pure: no I/O, no clock (`now` is an argument), no async.
+
+mod rules;
+
+pub use rules::{Rules, TopicField};
