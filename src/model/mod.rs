@@ -1,5 +1,22 @@
 //! The rules of the data, pure: no I/O, no clock (`now` is an argument), no async.
+//!
+//! One law, one place: [`SessionLaw`] turns the rows of a session into the state that Redis must hold and the outcome of
+//! each row. Everything that copies, counts or compares asks it.
 
+mod deadline;
+mod identifier;
+mod key;
+mod message;
+mod outcome;
+mod row;
 mod rules;
+mod session;
 
+pub use deadline::{Life, Millis, PacketType};
+pub use identifier::{ClientId, EscapedText, LastPacketId, PacketId, Score, SerialNumber};
+pub use key::{KeyKind, KeyPrefix, SLOTS};
+pub use message::{Carriable, Content, Encoder};
+pub use outcome::{Outcome, QuarantineReason, Tally};
+pub use row::{ContextRow, MessageRow};
 pub use rules::{Rules, TopicField};
+pub use session::{Judgement, SessionLaw, WantedMessage};
