@@ -54,7 +54,7 @@ impl KeyPrefix {
     /// whole keys, and then no script can serve the session on a cluster.
     pub fn slot(&self, client: &str) -> Option<u16> {
         let key = self.messages(client);
-        hash_tag(key.as_bytes()).map(|tag| crc16::State::<crc16::XMODEM>::calculate(tag) % SLOTS)
+        hash_tag(key.as_bytes()).map(hash_slot)
     }
 
     /// The client id and the kind of a key under exactly this prefix; `None` for every key that is not a session's.
@@ -80,6 +80,15 @@ impl KeyPrefix {
         let (_, after) = self.0.split_once('{')?;
         after.split_once('}').map(|(tag, _)| tag)
     }
+}
+
+/// The slot of a single key, whatever it is.
+pub fn slot_of_key(key: &[u8]) -> u16 {
+    hash_slot(hash_tag(key).unwrap_or(key))
+}
+
+fn hash_slot(hashed: &[u8]) -> u16 {
+    crc16::State::<crc16::XMODEM>::calculate(hashed) % SLOTS
 }
 
 /// The part of a key that Redis Cluster hashes, where it is not the whole key.

@@ -3,6 +3,7 @@
 //! One law, one place: [`SessionLaw`] turns the rows of a session into the state that Redis must hold and the outcome of
 //! each row. Everything that copies, counts or compares asks it.
 
+mod consequence;
 mod deadline;
 mod identifier;
 mod key;
@@ -12,9 +13,10 @@ mod row;
 mod rules;
 mod session;
 
+pub use consequence::Consequence;
 pub use deadline::{Life, Millis, PacketType};
 pub use identifier::{ClientId, EscapedText, LastPacketId, PacketId, Score, SerialNumber};
-pub use key::{KeyKind, KeyPrefix, SLOTS};
+pub use key::{KeyKind, KeyPrefix, SLOTS, slot_of_key};
 pub use message::{Carriable, Content, Encoder};
 pub use outcome::{Outcome, QuarantineReason, Tally};
 pub use row::{ContextRow, MessageRow};

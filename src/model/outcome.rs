@@ -107,7 +107,7 @@ pub struct Tally {
     pub trimmed: u64,
     /// Outcome.
     pub quarantined: u64,
-    /// Migrated messages whose session has no context (contract rule 6).
+    /// Rows whose session has no context, whatever their outcome (contract rule 6).
     pub orphan_messages: u64,
     /// Contexts whose last packet id is outside 0..65535 and counted as NULL.
     pub invalid_contexts: u64,
@@ -128,10 +128,9 @@ impl Tally {
     }
 
     /// Moves one row from *migrated* to *quarantined*: Redis holds another type where it should go.
-    pub fn refuse_migrated(&mut self, orphan: bool) {
+    pub fn refuse_migrated(&mut self) {
         self.messages_migrated -= 1;
         self.quarantined += 1;
-        self.orphan_messages -= u64::from(orphan);
     }
 
     /// Whether every row read has exactly one outcome.

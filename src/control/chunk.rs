@@ -1,0 +1,158 @@
+//! Chunks: claimed by one process at a time, recorded when every reply in them was checked.
+
+use sqlx::Row as _;
+
+use super::run::insert_chunk;
+use super::{Control, ControlError};
+use crate::model::Tally;
+use crate::source::{Part, PlannedChunk, Scope};
+
+/// A claimed chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// Its number.
+    pub id: i64,
+    /// Which sessions.
+    pub scope: Scope,
+    /// 1 for the first claim; above it something of the chunk may stand in Redis already.
+    pub attempts: i32,
+}
+
+/// What a chunk came to.
+#[derive(Debug, Clone)]
+pub struct FinishedChunk {
+    /// What became of its rows.
+    pub tally: Tally,
+    /// What is left for chunks of their own, when its time was over before its end.
+    pub rest: Vec<Scope>,
+}
+
+impl Control {
+    /// Takes the next chunk: an open one, or one whose worker is dead, or one of this worker that is not in `held` (the
+    /// reply to its claim was lost). Nobody else gets it. `None`: nothing is to be had at this moment.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn claim(&self, run: i64, worker: i64, held: &[i64]) -> Result<Option<Chunk>, ControlError> {
+        let row = self
+            .persist("claiming a chunk", async || {
+                let mut transaction = self.pool.begin().await?;
+                let row = sqlx::query(
+                    "update tbmq_migrate.chunk set state = 'claimed', worker_id = $2, attempts = attempts + 1
+                     where id = (
+                         select c.id from tbmq_migrate.chunk c where c.run_id = $1 and (c.state = 'open' or c.state = 'claimed' and (
+                             c.worker_id = $2 and not c.id = any($3)
+                             or c.worker_id is null
+                             or exists (select from tbmq_migrate.worker w where w.id = c.worker_id and w.expires_at <= clock_timestamp())))
+                         order by c.attempts, c.id limit 1 for update skip locked)
+                     returning id, lower_id, upper_id, clients, contexts_only, attempts",
+                )
+                .persistent(false)
+                .bind(run)
+                .bind(worker)
+                .bind(held)
+                .fetch_optional(&mut *transaction)
+                .await?;
+                if let Some(row) = &row {
+                    // Its rows are read again, and say again which of them cannot be carried.
+                    sqlx::query("delete from tbmq_migrate.quarantine where chunk_id = $1")
+                        .persistent(false)
+                        .bind(row.get::<i64, _>(0))
+                        .execute(&mut *transaction)
+                        .await?;
+                }
+                transaction.commit().await?;
+                Ok(row)
+            })
+            .await?;
+        Ok(row.map(|row| {
+            let part = if row.get(4) { Part::ContextsOnly } else { Part::All };
+            Chunk { id: row.get(0), scope: Scope { lower: row.get(1), upper: row.get(2), listed: row.get(3), part }, attempts: row.get(5) }
+        }))
+    }
+
+    /// Records a chunk as done, and its rest as chunks of their own, in one step.
+    ///
+    /// # Errors
+    /// [`ControlError::LeaseLost`] when the chunk went to another worker.
+    pub async fn finish_chunk(&self, run: i64, worker: i64, chunk: i64, finished: &FinishedChunk) -> Result<(), ControlError> {
+        let recorded = self
+            .persist("recording a chunk", async || {
+                let mut transaction = self.pool.begin().await?;
+                let tally = &finished.tally;
+                let mut query = sqlx::query(
+                    "update tbmq_migrate.chunk set state = 'done', done_at = clock_timestamp(), sessions = $3, rows_read = $4, messages_migrated = $5,
+                        expired_by_interval = $6, expired_by_ttl = $7, superseded = $8, trimmed = $9, quarantined = $10, orphan_messages = $11,
+                        invalid_contexts = $12
+                     where id = $1 and worker_id = $2 and state = 'claimed'",
+                )
+                .persistent(false)
+                .bind(chunk)
+                .bind(worker);
+                for count in [
+                    tally.sessions,
+                    tally.rows_read,
+                    tally.messages_migrated,
+                    tally.expired_by_interval,
+                    tally.expired_by_ttl,
+                    tally.superseded,
+                    tally.trimmed,
+                    tally.quarantined,
+                    tally.orphan_messages,
+                    tally.invalid_contexts,
+                ] {
+                    query = query.bind(i64::try_from(count).unwrap_or(i64::MAX));
+                }
+                if query.execute(&mut *transaction).await?.rows_affected() == 1 {
+                    for rest in &finished.rest {
+                        insert_chunk(&mut transaction, run, &PlannedChunk { scope: rest.clone(), estimated_rows: None }).await?;
+                    }
+                    transaction.commit().await?;
+                    return Ok(true);
+                }
+                // Done already: the reply to an earlier try was lost.
+                sqlx::query_scalar("select exists (select from tbmq_migrate.chunk where id = $1 and worker_id = $2 and state = 'done')")
+                    .persistent(false)
+                    .bind(chunk)
+                    .bind(worker)
+                    .fetch_one(&mut *transaction)
+                    .await
+            })
+            .await?;
+        if recorded { Ok(()) } else { Err(ControlError::LeaseLost { run }) }
+    }
+
+    /// Gives a chunk back that was not done.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn release_chunk(&self, worker: i64, chunk: i64) -> Result<(), ControlError> {
+        self.persist("giving a chunk back", async || {
+            sqlx::query("update tbmq_migrate.chunk set state = 'open', worker_id = null where id = $1 and worker_id = $2 and state = 'claimed'")
+                .persistent(false)
+                .bind(chunk)
+                .bind(worker)
+                .execute(&self.pool)
+                .await
+        })
+        .await
+        .map(drop)
+    }
+
+    /// The rows that the chunks not yet done are estimated to hold, and the chunks done; for a progress display.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn estimated_rows(&self, run: i64) -> Result<Option<u64>, ControlError> {
+        let sum: Option<i64> = self
+            .persist("estimating what is left", async || {
+                sqlx::query_scalar("select sum(case state when 'done' then rows_read else estimated_rows end)::int8 from tbmq_migrate.chunk where run_id = $1")
+                    .persistent(false)
+                    .bind(run)
+                    .fetch_one(&self.pool)
+                    .await
+            })
+            .await?;
+        Ok(sum.and_then(|sum| u64::try_from(sum).ok()))
+    }
+}

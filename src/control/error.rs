@@ -1,0 +1,85 @@
+//! What can go wrong with the control schema.
+
+use crate::model::Consequence;
+use crate::source::consequence_of;
+
+/// An error of the control schema.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The schema cannot be made or brought up to date.
+    #[error("cannot prepare the schema tbmq_migrate")]
+    Prepare {
+        /// The database, for the hint.
+        database: String,
+        /// The role, for the hint.
+        role: String,
+        /// What the driver said.
+        source: sqlx::migrate::MigrateError,
+    },
+    /// A statement failed, also after trying again for the time allowed.
+    #[error("control schema: {doing}")]
+    Statement {
+        /// What was being done.
+        doing: &'static str,
+        /// What the driver said.
+        source: sqlx::Error,
+    },
+    /// Another run is at work.
+    #[error("another run is in progress: run {run} ({settings}), worked on by {workers}")]
+    Busy {
+        /// Its number.
+        run: i64,
+        /// What it does.
+        settings: String,
+        /// host:pid of each process.
+        workers: String,
+    },
+    /// An interrupted run did something else.
+    #[error("run {run} was interrupted and had other settings: {settings}")]
+    OtherSettings {
+        /// Its number.
+        run: i64,
+        /// What it did.
+        settings: String,
+        /// What is asked for.
+        asked: String,
+    },
+    /// The lease ran out, or somebody ended the run.
+    #[error("the lease on run {run} is lost")]
+    LeaseLost {
+        /// Its number.
+        run: i64,
+    },
+}
+
+impl ControlError {
+    pub(super) fn statement(doing: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
+        move |source| Self::Statement { doing, source }
+    }
+
+    /// Whether trying again can help.
+    pub fn consequence(&self) -> Consequence {
+        match self {
+            Self::Statement { source, .. } => consequence_of(source),
+            Self::Prepare { .. } | Self::Busy { .. } | Self::OtherSettings { .. } | Self::LeaseLost { .. } => Consequence::Operator,
+        }
+    }
+
+    /// What a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Prepare { database, role, .. } => {
+                let (database, role) = (crate::source::quoted(database), crate::source::quoted(role));
+                Some(format!(
+                    "as the owner of the database: grant create on database {database} to {role}; or run with --stateless, which cannot go on after an interruption"
+                ))
+            }
+            Self::Statement { .. } => None,
+            Self::Busy { .. } => Some("wait until it has ended, or start this process with the same settings to work on the same run".to_owned()),
+            Self::OtherSettings { asked, .. } => {
+                Some(format!("asked for now: {asked}. Run with the settings of the interrupted run to go on with it, or forget it with --restart"))
+            }
+            Self::LeaseLost { .. } => Some("another process may go on with the run; when none does, run the same command again".to_owned()),
+        }
+    }
+}

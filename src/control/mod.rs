@@ -1,0 +1,95 @@
+//! What survives a crash, in the schema `tbmq_migrate` of the source database: the run, its chunks, its workers and the
+//! rows that could not be carried.
+//!
+//! Every change is one statement or one short transaction, and may be sent again when its reply was lost.
+
+mod chunk;
+mod error;
+mod lease;
+mod quarantine;
+mod run;
+
+use std::future::Future;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use backon::{BackoffBuilder as _, ExponentialBuilder};
+use sqlx::migrate::Migrator;
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{Connection as _, PgConnection, PgPool};
+
+pub use chunk::{Chunk, FinishedChunk};
+pub use error::ControlError;
+pub use lease::Lease;
+pub use quarantine::{Quarantine, QuarantinedRow};
+pub use run::{OpenRun, Run, RunPlan, RunState};
+
+use crate::model::Consequence;
+use crate::source::{Server, Source};
+
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    let mut migrator = sqlx::migrate!();
+    migrator.create_schema("tbmq_migrate");
+    migrator.dangerous_set_table_name("tbmq_migrate._sqlx_migrations");
+    migrator
+});
+
+/// Claims, results and the lease are short: a few connections serve any number of jobs.
+const CONNECTIONS: u32 = 4;
+/// Waiting for one of them longer than this is a fault of the server.
+const ACQUIRE_LIMIT: Duration = Duration::from_secs(15);
+
+/// The control schema of one source database.
+#[derive(Debug, Clone)]
+pub struct Control {
+    pool: PgPool,
+    retry_limit: Duration,
+}
+
+impl Control {
+    /// Makes the schema where it is missing. Statements are tried again for `retry_limit` when the server goes away.
+    ///
+    /// # Errors
+    /// No connection, or no right to make the schema.
+    pub async fn open(source: &Source, server: &Server, retry_limit: Duration) -> Result<Self, ControlError> {
+        let prepare = |source| ControlError::Prepare { database: server.database.clone(), role: server.role.clone(), source };
+        let mut connection = PgConnection::connect_with(&source.options()).await.map_err(ControlError::statement("connecting"))?;
+        MIGRATIONS.run(&mut connection).await.map_err(prepare)?;
+        connection.close().await.map_err(ControlError::statement("closing a connection"))?;
+        let pool = PgPoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(ACQUIRE_LIMIT)
+            .after_connect(|connection, _| {
+                Box::pin(async move {
+                    sqlx::raw_sql("set statement_timeout = '30s'; set lock_timeout = '10s'").execute(connection).await?;
+                    Ok(())
+                })
+            })
+            .connect_lazy_with(source.options());
+        Ok(Self { pool, retry_limit })
+    }
+
+    /// Runs a statement until it is known to have worked.
+    pub(crate) async fn persist<T, F>(&self, doing: &'static str, mut statement: impl FnMut() -> F) -> Result<T, ControlError>
+    where
+        F: Future<Output = Result<T, sqlx::Error>>,
+    {
+        let started = Instant::now();
+        let mut pauses = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(100))
+            .with_max_delay(Duration::from_secs(2))
+            .with_jitter()
+            .without_max_times()
+            .build();
+        loop {
+            match statement().await.map_err(ControlError::statement(doing)) {
+                Ok(value) => return Ok(value),
+                Err(error) if error.consequence() == Consequence::Retry && started.elapsed() < self.retry_limit => {
+                    tracing::warn!(waiting_seconds = started.elapsed().as_secs(), "PostgreSQL cannot be reached ({doing}); trying again");
+                    tokio::time::sleep(pauses.next().unwrap_or_default()).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

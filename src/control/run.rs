@@ -1,0 +1,337 @@
+//! A run: what is copied where, from its start to its end, by however many processes.
+
+use sqlx::{Postgres, Row as _, Transaction};
+
+use super::{Control, ControlError};
+use crate::model::Tally;
+use crate::source::{Part, PlannedChunk, WriteCount};
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunState {
+    /// Chunks are being copied. Set by the process that plans the run; followed by `Finishing`.
+    Copying,
+    /// All chunks are done. Set by the process that found the last one done; followed by `Finished`, or by `Copying`
+    /// again when a shard lost what had been written.
+    Finishing,
+    /// Over. Set at the very end.
+    Finished,
+    /// Given up by `--restart`.
+    Forgotten,
+}
+
+impl RunState {
+    fn from_column(text: &str) -> Option<Self> {
+        match text {
+            "copying" => Some(Self::Copying),
+            "finishing" => Some(Self::Finishing),
+            "finished" => Some(Self::Finished),
+            "forgotten" => Some(Self::Forgotten),
+            _ => None,
+        }
+    }
+}
+
+/// A run as its row says.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Its number.
+    pub id: i64,
+    /// What it copies where.
+    pub settings: String,
+    /// The server's write count at its start.
+    pub writes_at_start: Option<WriteCount>,
+    /// Redis keys of its journal; empty until they are made.
+    pub journal: Vec<String>,
+}
+
+/// A run that has not ended, and who works on it.
+#[derive(Debug, Clone)]
+pub struct OpenRun {
+    /// The run.
+    pub run: Run,
+    /// `host:pid` of each process whose lease holds.
+    pub workers: Vec<String>,
+}
+
+impl OpenRun {
+    /// Whether a process with these settings may work on it.
+    ///
+    /// # Errors
+    /// It is another run, at work or interrupted.
+    pub fn accepts(&self, settings: &str) -> Result<(), ControlError> {
+        if self.run.settings == settings {
+            return Ok(());
+        }
+        let (run, has) = (self.run.id, self.run.settings.clone());
+        Err(match self.workers.is_empty() {
+            true => ControlError::OtherSettings { run, settings: has, asked: settings.to_owned() },
+            false => ControlError::Busy { run, settings: has, workers: self.workers.join(", ") },
+        })
+    }
+}
+
+/// What a new run is made of.
+pub struct RunPlan {
+    /// What it copies where.
+    pub settings: String,
+    /// The server's write count before the first read.
+    pub writes_at_start: Option<WriteCount>,
+    /// Its chunks.
+    pub chunks: Vec<PlannedChunk>,
+}
+
+impl Control {
+    /// The run that has not ended, if there is one.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn open_run(&self) -> Result<Option<OpenRun>, ControlError> {
+        self.persist("looking for an open run", async || {
+            let mut transaction = self.pool.begin().await?;
+            read_open(&mut transaction).await
+        })
+        .await
+    }
+
+    /// Begins a run, or finds the one that another process began meanwhile.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn begin_run(&self, plan: &RunPlan) -> Result<OpenRun, ControlError> {
+        self.persist("beginning a run", async || {
+            let mut transaction = self.pool.begin().await?;
+            // Two processes that start at the same moment must not plan twice.
+            sqlx::raw_sql("lock table tbmq_migrate.run in exclusive mode").execute(&mut *transaction).await?;
+            if let Some(open) = read_open(&mut transaction).await? {
+                return Ok(open);
+            }
+            let id: i64 = sqlx::query_scalar("insert into tbmq_migrate.run (command, settings, writes_at_start) values ('migrate', $1, $2) returning id")
+                .persistent(false)
+                .bind(&plan.settings)
+                .bind(plan.writes_at_start.map(|count| count.0))
+                .fetch_one(&mut *transaction)
+                .await?;
+            for chunk in &plan.chunks {
+                insert_chunk(&mut transaction, id, chunk).await?;
+            }
+            transaction.commit().await?;
+            let run = Run { id, settings: plan.settings.clone(), writes_at_start: plan.writes_at_start, journal: Vec::new() };
+            Ok(OpenRun { run, workers: Vec::new() })
+        })
+        .await
+    }
+
+    /// Gives an interrupted run up.
+    ///
+    /// # Errors
+    /// [`ControlError::Busy`] when a process still works on it.
+    pub async fn forget_run(&self, open: &OpenRun) -> Result<(), ControlError> {
+        if !open.workers.is_empty() {
+            return Err(ControlError::Busy { run: open.run.id, settings: open.run.settings.clone(), workers: open.workers.join(", ") });
+        }
+        self.set_run_state(open.run.id, "forgotten", &["copying", "finishing"]).await.map(drop)
+    }
+
+    /// Stores where the shards note finished chunks, unless another process has done so; the keys that count come back.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn set_journal(&self, run: i64, keys: &[String]) -> Result<Vec<String>, ControlError> {
+        self.persist("storing the journal", async || {
+            sqlx::query_scalar("update tbmq_migrate.run set journal = case when journal = '{}' then $2 else journal end where id = $1 returning journal")
+                .persistent(false)
+                .bind(run)
+                .bind(keys)
+                .fetch_one(&self.pool)
+                .await
+        })
+        .await
+    }
+
+    /// Notes that somebody else wrote to the tables.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn note_writers(&self, run: i64) -> Result<(), ControlError> {
+        self.persist("noting writers", async || {
+            sqlx::query("update tbmq_migrate.run set writers_seen = true where id = $1").persistent(false).bind(run).execute(&self.pool).await
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Whether somebody else was seen to write to the tables.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn writers_seen(&self, run: i64) -> Result<bool, ControlError> {
+        self.persist("asking for writers", async || {
+            sqlx::query_scalar("select writers_seen from tbmq_migrate.run where id = $1").persistent(false).bind(run).fetch_one(&self.pool).await
+        })
+        .await
+    }
+
+    /// Takes the last steps of a run upon this process, when every chunk is done: true for one process alone, as long as
+    /// it lives.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn take_finish(&self, run: i64, worker: i64) -> Result<bool, ControlError> {
+        self.persist("finishing a run", async || {
+            let taken = sqlx::query(
+                "update tbmq_migrate.run r set state = 'finishing', finisher_id = $2
+                 where id = $1 and not exists (select from tbmq_migrate.chunk c where c.run_id = r.id and c.state <> 'done')
+                   and (state = 'copying' or state = 'finishing' and (finisher_id = $2 or not exists (
+                        select from tbmq_migrate.worker w where w.id = r.finisher_id and w.expires_at > clock_timestamp())))",
+            )
+            .persistent(false)
+            .bind(run)
+            .bind(worker)
+            .execute(&self.pool)
+            .await?;
+            Ok(taken.rows_affected() == 1)
+        })
+        .await
+    }
+
+    /// Opens done chunks again: the shards forgot them. The run goes back to copying.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn reopen_chunks(&self, run: i64, remembered: &[i64]) -> Result<u64, ControlError> {
+        self.persist("opening chunks again", async || {
+            let mut transaction = self.pool.begin().await?;
+            let reopened = sqlx::query("update tbmq_migrate.chunk set state = 'open' where run_id = $1 and state = 'done' and not id = any($2)")
+                .persistent(false)
+                .bind(run)
+                .bind(remembered)
+                .execute(&mut *transaction)
+                .await?
+                .rows_affected();
+            if reopened > 0 {
+                sqlx::query("update tbmq_migrate.run set state = 'copying' where id = $1 and state = 'finishing'")
+                    .persistent(false)
+                    .bind(run)
+                    .execute(&mut *transaction)
+                    .await?;
+            }
+            transaction.commit().await?;
+            Ok(reopened)
+        })
+        .await
+    }
+
+    /// Ends a run.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn finish_run(&self, run: i64, sessions_removed: u64) -> Result<(), ControlError> {
+        let removed = i64::try_from(sessions_removed).unwrap_or(i64::MAX);
+        self.persist("ending a run", async || {
+            sqlx::query("update tbmq_migrate.run set state = 'finished', finished_at = clock_timestamp(), sessions_removed = $2 where id = $1 and state = 'finishing'")
+                .persistent(false)
+                .bind(run)
+                .bind(removed)
+                .execute(&self.pool)
+                .await
+        })
+        .await
+        .map(drop)
+    }
+
+    /// The state of a run and the sessions that it removed.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn run_state(&self, run: i64) -> Result<(RunState, u64), ControlError> {
+        let (state, removed): (String, i64) = self
+            .persist("asking for a run's state", async || {
+                sqlx::query_as("select state, sessions_removed from tbmq_migrate.run where id = $1")
+                    .persistent(false)
+                    .bind(run)
+                    .fetch_one(&self.pool)
+                    .await
+            })
+            .await?;
+        let unknown = || ControlError::statement("reading a run's state")(sqlx::Error::Protocol(format!("unknown state {state}")));
+        Ok((RunState::from_column(&state).ok_or_else(unknown)?, u64::try_from(removed).unwrap_or(0)))
+    }
+
+    /// The sum over all chunks that are done.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn tally(&self, run: i64) -> Result<Tally, ControlError> {
+        let row = self
+            .persist("adding the chunks up", async || {
+                sqlx::query(
+                    "select array[sum(sessions), sum(rows_read), sum(messages_migrated), sum(expired_by_interval), sum(expired_by_ttl),
+                        sum(superseded), sum(trimmed), sum(quarantined), sum(orphan_messages), sum(invalid_contexts)]::int8[]
+                     from tbmq_migrate.chunk where run_id = $1 and state = 'done'",
+                )
+                .persistent(false)
+                .bind(run)
+                .fetch_one(&self.pool)
+                .await
+            })
+            .await?;
+        let sums: Vec<Option<i64>> = row.get(0);
+        let sum = |at: usize| sums.get(at).copied().flatten().and_then(|sum| u64::try_from(sum).ok()).unwrap_or(0);
+        Ok(Tally {
+            sessions: sum(0),
+            rows_read: sum(1),
+            messages_migrated: sum(2),
+            expired_by_interval: sum(3),
+            expired_by_ttl: sum(4),
+            superseded: sum(5),
+            trimmed: sum(6),
+            quarantined: sum(7),
+            orphan_messages: sum(8),
+            invalid_contexts: sum(9),
+        })
+    }
+
+    async fn set_run_state(&self, run: i64, to: &'static str, from: &[&str]) -> Result<u64, ControlError> {
+        self.persist("changing a run's state", async || {
+            let changed = sqlx::query("update tbmq_migrate.run set state = $2, finished_at = clock_timestamp() where id = $1 and state = any($3)")
+                .persistent(false)
+                .bind(run)
+                .bind(to)
+                .bind(from)
+                .execute(&self.pool)
+                .await?;
+            Ok(changed.rows_affected())
+        })
+        .await
+    }
+}
+
+async fn read_open(transaction: &mut Transaction<'_, Postgres>) -> Result<Option<OpenRun>, sqlx::Error> {
+    let row = sqlx::query("select id, settings, writes_at_start, journal from tbmq_migrate.run where state in ('copying', 'finishing')")
+        .persistent(false)
+        .fetch_optional(&mut **transaction)
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let run = Run { id: row.get(0), settings: row.get(1), writes_at_start: row.get::<Option<i64>, _>(2).map(WriteCount), journal: row.get(3) };
+    let workers = sqlx::query_scalar("select host || ':' || pid from tbmq_migrate.worker where run_id = $1 and expires_at > clock_timestamp() order by id")
+        .persistent(false)
+        .bind(run.id)
+        .fetch_all(&mut **transaction)
+        .await?;
+    Ok(Some(OpenRun { run, workers }))
+}
+
+pub(super) async fn insert_chunk(transaction: &mut Transaction<'_, Postgres>, run: i64, chunk: &PlannedChunk) -> Result<(), sqlx::Error> {
+    sqlx::query("insert into tbmq_migrate.chunk (run_id, lower_id, upper_id, clients, contexts_only, estimated_rows) values ($1, $2, $3, $4, $5, $6)")
+        .persistent(false)
+        .bind(run)
+        .bind(&chunk.scope.lower)
+        .bind(&chunk.scope.upper)
+        .bind(&chunk.scope.listed)
+        .bind(chunk.scope.part == Part::ContextsOnly)
+        .bind(chunk.estimated_rows.and_then(|rows| i64::try_from(rows).ok()))
+        .execute(&mut **transaction)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Batches on their way to Redis: gathered, bounded in flight, each reply checked.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::Semaphore;
+
+use super::{CopyError, Pace};
+use crate::control::{Lease, Quarantine};
+use crate::model::{ClientId, KeyPrefix, LastPacketId, QuarantineReason, Score, Tally, WantedMessage};
+use crate::target::{Batch, Link, Refused, TargetError, WriteMode};
+
+/// Calls of one chunk that may wait for their reply: enough to keep Redis busy while rows are read and encoded.
+const CALLS_IN_FLIGHT: usize = 4;
+/// What all calls of the process may hold at once. The largest message alone is larger: it then travels alone.
+pub(super) const BYTES_IN_FLIGHT: usize = 4 * 1024 * 1024;
+/// The unit in which those bytes are handed out.
+const PERMIT_BYTES: usize = 1024;
+
+/// The permits for [`BYTES_IN_FLIGHT`].
+pub(super) fn permits() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(BYTES_IN_FLIGHT / PERMIT_BYTES))
+}
+
+/// What the sender needs of its surroundings.
+#[derive(Clone, Copy)]
+pub(super) struct Route<'a> {
+    pub link: &'a Link,
+    pub prefix: &'a KeyPrefix,
+    pub lease: Option<&'a Lease>,
+    pub pace: &'a Pace,
+    pub permits: &'a Arc<Semaphore>,
+}
+
+/// The calls of one chunk.
+pub(super) struct Sender<'a> {
+    route: Route<'a>,
+    mode: WriteMode,
+    batch: Batch,
+    group: Option<u16>,
+    in_flight: FuturesUnordered<BoxFuture<'a, Result<Refused, TargetError>>>,
+    refused: Vec<Refused>,
+}
+
+impl<'a> Sender<'a> {
+    pub(super) fn new(route: Route<'a>, mode: WriteMode) -> Self {
+        Self { route, mode, batch: Batch::new(mode), group: None, in_flight: FuturesUnordered::new(), refused: Vec::new() }
+    }
+
+    /// Begins a session of a slot group; a call carries sessions of one group only.
+    pub(super) async fn begin(&mut self, client: &ClientId, group: u16, last: LastPacketId) -> Result<(), CopyError> {
+        if self.group != Some(group) || self.batch.is_full() {
+            self.dispatch().await?;
+            self.group = Some(group);
+        }
+        self.batch.begin_session(self.route.prefix, client, Some(last));
+        Ok(())
+    }
+
+    /// Adds a message of the session begun last.
+    pub(super) fn push(&mut self, message: &WantedMessage<'_>, encode: impl FnOnce(&mut Vec<u8>)) {
+        self.batch.push(message.packet_id, message.score, message.deadline, encode);
+    }
+
+    /// Whether the batch must go before another message is added.
+    pub(super) fn is_full(&self) -> bool {
+        self.batch.is_full()
+    }
+
+    /// Sends the first part of a long session and waits for its reply, so that nothing of the session follows when it
+    /// was refused; then makes room for the next part.
+    pub(super) async fn next_part(&mut self, client: &ClientId, first: bool) -> Result<(), CopyError> {
+        self.dispatch().await?;
+        if first {
+            self.settle().await?;
+        }
+        self.batch.begin_session(self.route.prefix, client, None);
+        Ok(())
+    }
+
+    /// Drops the part just begun: its session was refused.
+    pub(super) fn forget_part(&mut self) {
+        self.batch = Batch::new(self.mode);
+    }
+
+    /// Makes a session absent that has nothing to hold.
+    pub(super) async fn remove(&mut self, client: &ClientId) -> Result<(), CopyError> {
+        self.check_lease()?;
+        Ok(self.route.link.remove_session(self.route.prefix, client).await?)
+    }
+
+    /// Sends what is gathered and waits for every reply.
+    pub(super) async fn settle(&mut self) -> Result<(), CopyError> {
+        self.dispatch().await?;
+        while !self.in_flight.is_empty() {
+            self.take_reply().await?;
+        }
+        Ok(())
+    }
+
+    /// Whether a session was refused in a call that was answered.
+    pub(super) fn refuses(&self, client: &ClientId) -> bool {
+        self.refused.iter().any(|refused| refused.foreign_sessions.iter().any(|(id, _)| id == client))
+    }
+
+    /// Counts what was refused as quarantined, and writes it down.
+    pub(super) async fn account(&mut self, tally: &mut Tally, quarantine: &mut Quarantine) -> Result<(), CopyError> {
+        for refused in self.refused.drain(..) {
+            let sessions = refused.foreign_sessions.into_iter().flat_map(|(client, scores)| scores.into_iter().map(move |score| (client.clone(), score)));
+            for (client, score) in sessions.chain(refused.foreign_messages) {
+                tally.refuse_migrated();
+                quarantine.add(&client, Some(Score::get(score) - 1), QuarantineReason::ForeignType.name()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn dispatch(&mut self) -> Result<(), CopyError> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let batch = std::mem::replace(&mut self.batch, Batch::new(self.mode));
+        while self.in_flight.len() >= CALLS_IN_FLIGHT {
+            self.take_reply().await?;
+        }
+        self.route.pace.wait(batch.messages()).await;
+        let wanted = u32::try_from((batch.bytes() / PERMIT_BYTES).clamp(1, BYTES_IN_FLIGHT / PERMIT_BYTES)).unwrap_or(u32::MAX);
+        let permit = loop {
+            // Own calls hold permits too: their replies must be taken while waiting.
+            tokio::select! {
+                permit = Arc::clone(self.route.permits).acquire_many_owned(wanted) => break permit.map_err(|_| CopyError::LeaseLost)?,
+                reply = self.in_flight.next(), if !self.in_flight.is_empty() => self.keep(reply)?,
+            }
+        };
+        self.check_lease()?;
+        let link = self.route.link;
+        self.in_flight.push(Box::pin(async move {
+            let _permit = permit;
+            link.write(&batch).await
+        }));
+        // Started now, not when its reply is asked for.
+        if let std::task::Poll::Ready(reply) = futures_util::poll!(self.in_flight.next()) {
+            self.keep(reply)?;
+        }
+        Ok(())
+    }
+
+    async fn take_reply(&mut self) -> Result<(), CopyError> {
+        let reply = self.in_flight.next().await;
+        self.keep(reply)
+    }
+
+    fn keep(&mut self, reply: Option<Result<Refused, TargetError>>) -> Result<(), CopyError> {
+        let Some(reply) = reply else { return Ok(()) };
+        let refused = reply?;
+        if let Some(client) = refused.occupied.first() {
+            return Err(CopyError::Occupied { client: client.clone() });
+        }
+        if refused != Refused::default() {
+            self.refused.push(refused);
+        }
+        Ok(())
+    }
+
+    fn check_lease(&self) -> Result<(), CopyError> {
+        match self.route.lease {
+            Some(lease) if !lease.holds() => Err(CopyError::LeaseLost),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What the database has: the two tables, their columns, and whether this role may read them.
+
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+
+use super::{Source, SourceError};
+
+/// The two tables of a 1.x broker, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tables {
+    /// `device_publish_msg`.
+    pub messages: Table,
+    /// `device_session_ctx`.
+    pub contexts: Table,
+}
+
+/// One table, by its identity and not only by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Schema and name, quoted for SQL.
+    pub name: String,
+    /// Its OID.
+    pub oid: u32,
+    /// The collation of `client_id` for an `order by` over other columns, quoted; `None` for the database's own.
+    pub collation: Option<String>,
+    columns: Vec<String>,
+}
+
+impl Table {
+    /// Whether the table has the column: older schemas lack the later ones.
+    pub fn has(&self, column: &str) -> bool {
+        self.columns.iter().any(|name| name == column)
+    }
+}
+
+/// What the server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// As the server names it, such as `15.18`.
+    pub version: String,
+    /// A standby takes no writes, so it can hold no progress.
+    pub in_recovery: bool,
+    /// The role that is logged in.
+    pub role: String,
+    /// The database.
+    pub database: String,
+}
+
+const MESSAGE_COLUMNS: [&str; 10] =
+    ["client_id", "serial_number", "topic", "time", "packet_id", "packet_type", "qos", "payload", "user_properties", "retain"];
+const CONTEXT_COLUMNS: [&str; 3] = ["client_id", "last_serial_number", "last_packet_id"];
+
+/// PostgreSQL 12: the oldest on which the statements here mean the same.
+const OLDEST_VERSION: i32 = 120_000;
+
+impl Server {
+    /// Asks the server who it is.
+    ///
+    /// # Errors
+    /// [`SourceError::TooOld`] below PostgreSQL 12.
+    pub async fn read(connection: &mut PgConnection) -> Result<Self, SourceError> {
+        let row = sqlx::query(
+            "select current_setting('server_version_num')::int4, split_part(current_setting('server_version'), ' ', 1),
+                    pg_is_in_recovery(), current_user::text, current_database()::text",
+        )
+        .persistent(false)
+        .fetch_one(connection)
+        .await
+        .map_err(SourceError::statement("asking for the server's version"))?;
+        let version: String = row.get(1);
+        if row.get::<i32, _>(0) < OLDEST_VERSION {
+            return Err(SourceError::TooOld { version });
+        }
+        Ok(Self { version, in_recovery: row.get(2), role: row.get(3), database: row.get(4) })
+    }
+}
+
+impl Tables {
+    /// Reads the catalogue.
+    ///
+    /// # Errors
+    /// A missing table or column, a missing right to read, and a text index that may be out of order.
+    pub async fn read(connection: &mut PgConnection, source: &Source) -> Result<Self, SourceError> {
+        let messages = Table::read(connection, source, "device_publish_msg", &MESSAGE_COLUMNS).await?;
+        let contexts = Table::read(connection, source, "device_session_ctx", &CONTEXT_COLUMNS).await?;
+        Ok(Self { messages, contexts })
+    }
+}
+
+impl Table {
+    async fn read(connection: &mut PgConnection, source: &Source, name: &str, needed: &[&'static str]) -> Result<Self, SourceError> {
+        let asked = match source.schema() {
+            Some(schema) => format!("{}.{name}", super::error::quoted(schema)),
+            None => name.to_owned(),
+        };
+        let found = sqlx::query(
+            "select c.oid, format('%I.%I', n.nspname, c.relname), c.relkind::text, current_user::text,
+                    has_table_privilege(c.oid, 'select'),
+                    array(select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped)
+             from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1)",
+        )
+        .persistent(false)
+        .bind(&asked)
+        .fetch_optional(&mut *connection)
+        .await
+        // Without the right to use the schema, looking a name up in it is an error of its own.
+        .map_err(SourceError::statement("looking the broker's tables up"))?
+        .ok_or_else(|| SourceError::MissingTable { table: asked, place: source.place().to_owned() })?;
+        let (table, role): (String, String) = (found.get(1), found.get(3));
+        if !matches!(found.get::<&str, _>(2), "r" | "p") {
+            return Err(SourceError::NotATable { table });
+        }
+        let columns: Vec<String> = found.get(5);
+        if let Some(column) = needed.iter().find(|column| !columns.iter().any(|name| name == *column)) {
+            return Err(SourceError::MissingColumn { table, column });
+        }
+        if !found.get::<bool, _>(4) {
+            return Err(SourceError::MissingRight { role, table });
+        }
+        let oid = found.get::<sqlx::postgres::types::Oid, _>(0).0;
+        let collation = Self::collation(connection, oid, &table).await?;
+        Ok(Self { name: table, oid, collation, columns })
+    }
+
+    /// The collation by which ranges of `client_id` are read; an index built with another version of it may skip rows.
+    async fn collation(connection: &mut PgConnection, oid: u32, table: &str) -> Result<Option<String>, SourceError> {
+        let doing = "reading the collation of client_id";
+        let row = sqlx::query(
+            "select case when l.collname = 'default' then null else format('%I.%I', n.nspname, l.collname) end,
+                    l.collversion, pg_collation_actual_version(l.oid), l.collname = 'default', current_setting('server_version_num')::int4
+             from pg_attribute a join pg_collation l on l.oid = a.attcollation join pg_namespace n on n.oid = l.collnamespace
+             where a.attrelid = $1::oid and a.attname = 'client_id'",
+        )
+        .persistent(false)
+        .bind(sqlx::postgres::types::Oid(oid))
+        .fetch_optional(&mut *connection)
+        .await
+        .map_err(SourceError::statement(doing))?;
+        let Some(row) = row else { return Ok(None) };
+        let mut versions: (Option<String>, Option<String>) = (row.get(1), row.get(2));
+        // The database's own collation has its version in pg_database, since PostgreSQL 15.
+        if row.get::<bool, _>(3) && row.get::<i32, _>(4) >= 150_000 {
+            let own = sqlx::query("select datcollversion, pg_database_collation_actual_version(oid) from pg_database where datname = current_database()")
+                .persistent(false)
+                .fetch_one(connection)
+                .await
+                .map_err(SourceError::statement(doing))?;
+            versions = (own.get(0), own.get(1));
+        }
+        match versions {
+            (Some(recorded), Some(actual)) if recorded != actual => {
+                Err(SourceError::CollationChanged { table: table.to_owned(), recorded, actual })
+            }
+            _ => Ok(row.get(0)),
+        }
+    }
+}
+
+/// How many rows were ever inserted, updated and deleted, both tables together: when it moves, somebody writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteCount(pub i64);
+
+impl Tables {
+    /// The statistics collector's counts, a second or so behind; `None` where the server does not count.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn write_count(&self, connection: &mut PgConnection) -> Result<Option<WriteCount>, SourceError> {
+        let count: Option<i64> = sqlx::query_scalar(
+            "select case when current_setting('track_counts')::bool then
+                 sum(pg_stat_get_tuples_inserted(t.oid) + pg_stat_get_tuples_updated(t.oid) + pg_stat_get_tuples_deleted(t.oid))::int8 end
+             from (select unnest($1::oid[]) as oid union select relid from unnest($1::oid[]) parent, pg_partition_tree(parent)) t",
+        )
+        .persistent(false)
+        .bind(self.oids())
+        .fetch_one(connection)
+        .await
+        .map_err(SourceError::statement("asking for the tables' write counts"))?;
+        Ok(count.map(WriteCount))
+    }
+
+    /// Whether another session holds the lock of a writer on one of the tables at this moment.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn writer_at_work(&self, connection: &mut PgConnection) -> Result<bool, SourceError> {
+        sqlx::query_scalar(
+            "select exists (select from pg_locks where locktype = 'relation' and relation = any($1::oid[]) and mode = 'RowExclusiveLock'
+                 and database = (select oid from pg_database where datname = current_database()))",
+        )
+        .persistent(false)
+        .bind(self.oids())
+        .fetch_one(connection)
+        .await
+        .map_err(SourceError::statement("looking for writers"))
+    }
+
+    /// Of these client ids, those that have a row in neither table.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn unknown_of(&self, connection: &mut PgConnection, clients: &[&str]) -> Result<Vec<String>, SourceError> {
+        let sql = format!(
+            "select id from unnest($1::text[]) id where not exists (select from {} where client_id = id)
+             and not exists (select from {} where client_id = id)",
+            self.contexts.name, self.messages.name
+        );
+        sqlx::query_scalar(AssertSqlSafe(sql))
+            .persistent(false)
+            .bind(clients)
+            .fetch_all(connection)
+            .await
+            .map_err(SourceError::statement("looking sessions up"))
+    }
+
+    fn oids(&self) -> Vec<sqlx::postgres::types::Oid> {
+        [self.messages.oid, self.contexts.oid].map(sqlx::postgres::types::Oid).to_vec()
+    }
+}
