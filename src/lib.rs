@@ -1,3 +1,4 @@
 //! Online migration of TBMQ 1.x persistent device sessions from PostgreSQL to the Redis layout of TBMQ 2.x.
 
+pub mod config;
 pub mod model;
