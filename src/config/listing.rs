@@ -39,9 +39,6 @@ pub(super) fn list(layers: &Layers) -> Result<Vec<Listed>, ConfigError> {
 
 fn value(layers: &Layers, setting: Setting) -> Result<Option<String>, ConfigError> {
     let spec = setting.spec();
-    if matches!(spec.kind, Kind::Flag) {
-        return layers.flag(setting).map(|on| layers.get(setting).map(|_| on.to_string()));
-    }
     let texts = layers.texts(setting)?;
     let Some(last) = texts.last() else { return Ok(None) };
     let shown = match spec.kind {

@@ -139,6 +139,8 @@ pub struct Spec {
     pub broker_variable: Option<&'static str>,
     /// An empty text is a value of its own and not "not given".
     pub may_be_empty: bool,
+    /// Settings that make no sense beside this one.
+    pub excludes: &'static [Setting],
     /// The value where no layer has one, as it would be given.
     pub default: Option<&'static str>,
     /// The placeholder in `--help`.
@@ -160,6 +162,7 @@ impl Spec {
             variable_means: None,
             broker_variable: None,
             may_be_empty: false,
+            excludes: &[],
             default: None,
             placeholder,
             help,
@@ -167,7 +170,7 @@ impl Spec {
     }
 
     const fn flag(setting: Setting, name: &'static str, group: Group, help: &'static str) -> Self {
-        Self::new(setting, name, Kind::Flag, group, "", help)
+        Self::new(setting, name, Kind::Flag, group, "", help).default("false")
     }
 
     const fn command_line_only(self) -> Self {
@@ -184,6 +187,10 @@ impl Spec {
 
     const fn broker_variable(self, name: &'static str) -> Self {
         Self { broker_variable: Some(name), ..self }
+    }
+
+    const fn excludes(self, others: &'static [Setting]) -> Self {
+        Self { excludes: others, ..self }
     }
 
     const fn default(self, text: &'static str) -> Self {
@@ -264,9 +271,10 @@ pub static SETTINGS: [Spec; 34] = [
     Spec::new(Setting::TbmqEnv, "tbmq-env", Kind::Paths, Group::Files, "FILE",
         "A TBMQ env file (KEY=value lines, the names of the broker's own settings); of several the later wins"),
     Spec::flag(Setting::Json, "json", Group::Output, "Print the result as one JSON document"),
-    Spec { short: Some('q'), ..Spec::flag(Setting::Quiet, "quiet", Group::Output, "Log warnings and errors only") }.command_line_only(),
+    Spec { short: Some('q'), ..Spec::flag(Setting::Quiet, "quiet", Group::Output, "Log warnings and errors only") }
+        .command_line_only().excludes(&[Setting::Verbose]),
     Spec { short: Some('v'), ..Spec::new(Setting::Verbose, "verbose", Kind::Count, Group::Output, "",
-        "Log every batch; twice: every step") }.command_line_only(),
+        "Log every batch; twice: every step") }.command_line_only().default("0"),
     Spec::new(Setting::LogFormat, "log-format", Kind::Choice(LogFormat::NAMES), Group::Output, "FORMAT",
         "The form of the log on stderr")
         .default("text"),
@@ -289,7 +297,8 @@ pub static SETTINGS: [Spec; 34] = [
         .default("refuse"),
     Spec::new(Setting::AllowRemovals, "allow-removals", Kind::Integer { min: 0, max: u64::MAX }, Group::Migrate, "N",
         "With `--on-existing replace`: remove up to N sessions that PostgreSQL does not know, however many that is of all").command_line_only(),
-    Spec::flag(Setting::Restart, "restart", Group::Migrate, "Forget an interrupted run and begin again").command_line_only(),
+    Spec::flag(Setting::Restart, "restart", Group::Migrate, "Forget an interrupted run and begin again")
+        .command_line_only().excludes(&[Setting::Stateless, Setting::DryRun]),
     Spec::flag(Setting::Stateless, "stateless", Group::Migrate, "Write nothing in PostgreSQL; an interrupted run then begins again"),
     Spec::new(Setting::ChunkTime, "chunk-time", Kind::Duration { min_seconds: 1, max_seconds: CHUNK_TIME_CEILING_SECONDS }, Group::Migrate, "DURATION",
         "End a transaction of the copy at the next session after this time")
