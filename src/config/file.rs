@@ -1,4 +1,5 @@
-//! The config file as a layer: TOML, the names of the options as keys, no tables.
+//! The config file as a layer: TOML, the names of the options as keys, no tables. A path in it is relative to the working
+//! directory, as on the command line.
 
 use std::borrow::Cow;
 use std::path::Path;

@@ -70,7 +70,7 @@ impl Settings {
         }
         let broker = tbmq_env::BrokerSettings::read(layers.texts(Setting::TbmqEnv)?.iter().map(Path::new))?;
         let broker = broker.layer(&layers)?;
-        let log_directives = lookup(LOG_VARIABLE).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty());
+        let log_directives = lookup(LOG_VARIABLE).map(|value| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty());
         Ok(Self { layers: layers.over(broker).over(Layers::defaults()), log_directives })
     }
 

@@ -111,7 +111,7 @@ impl RedisProblem {
             Self::Parameters => Some("leave out what follows the `?`"),
             Self::Disagree(_) => Some("all addresses lead to one Redis: write user, password, database and scheme the same in each"),
             Self::SeveralServers => Some("name one server, or give --redis-mode cluster or sentinel"),
-            Self::DatabaseOfCluster => Some("leave the database out of the address"),
+            Self::DatabaseOfCluster => Some("leave the database out"),
         }
     }
 }

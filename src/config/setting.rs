@@ -197,11 +197,6 @@ impl Spec {
         Self { default: Some(text), ..self }
     }
 
-    /// Whether the value, or a part of it, must never be shown.
-    pub fn is_secret(&self) -> bool {
-        matches!(self.kind, Kind::Secret | Kind::PostgresUrl | Kind::RedisUrls)
-    }
-
     /// Whether it may be given several times.
     pub fn is_list(&self) -> bool {
         matches!(self.kind, Kind::RedisUrls | Kind::Paths | Kind::ClientIds)
@@ -226,14 +221,15 @@ const CHUNK_TIME_CEILING_SECONDS: u64 = 3_600;
 const RETRY_CEILING_SECONDS: u64 = 86_400;
 
 /// Every setting, in the order of [`Setting`].
+#[rustfmt::skip] // A row stays a row.
 pub static SETTINGS: [Spec; 34] = [
     Spec::new(Setting::PostgresUrl, "postgres-url", Kind::PostgresUrl, Group::Source, "URL",
-        "The database of TBMQ 1.x: postgres://USER:PASSWORD@HOST:PORT/DATABASE with libpq's parameters (sslmode, sslrootcert, …), or jdbc:postgresql://… as TBMQ writes it")
+        "TBMQ 1.x: postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=…, libpq's parameters included, or jdbc:postgresql://… as TBMQ writes it")
         .variable("DATABASE_URL").broker_variable("SPRING_DATASOURCE_URL"),
     Spec::new(Setting::PostgresSchema, "postgres-schema", Kind::Text, Group::Source, "NAME",
         "The schema of the two tables; without it the search path decides"),
     Spec::new(Setting::RedisUrl, "redis-url", Kind::RedisUrls, Group::Target, "URL",
-        "The Redis of TBMQ 2.x: redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS; several (repeated, or separated by commas) are the seeds of a cluster, or the sentinels")
+        "TBMQ 2.x: redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS; several (repeated, or by commas) are cluster seeds, or sentinels")
         .variable("REDIS_URL"),
     Spec::new(Setting::RedisMode, "redis-mode", Kind::Choice(RedisMode::NAMES), Group::Target, "MODE",
         "What kind of Redis it is; `auto` asks the server")
@@ -300,10 +296,12 @@ pub static SETTINGS: [Spec; 34] = [
     Spec::flag(Setting::Restart, "restart", Group::Migrate, "Forget an interrupted run and begin again")
         .command_line_only().excludes(&[Setting::Stateless, Setting::DryRun]),
     Spec::flag(Setting::Stateless, "stateless", Group::Migrate, "Write nothing in PostgreSQL; an interrupted run then begins again"),
-    Spec::new(Setting::ChunkTime, "chunk-time", Kind::Duration { min_seconds: 1, max_seconds: CHUNK_TIME_CEILING_SECONDS }, Group::Migrate, "DURATION",
+    Spec::new(Setting::ChunkTime, "chunk-time", Kind::Duration { min_seconds: 1, max_seconds: CHUNK_TIME_CEILING_SECONDS }, Group::Migrate,
+        "DURATION",
         "End a transaction of the copy at the next session after this time")
         .default("30s"),
-    Spec::new(Setting::RetryTimeout, "retry-timeout", Kind::Duration { min_seconds: 0, max_seconds: RETRY_CEILING_SECONDS }, Group::Migrate, "DURATION",
+    Spec::new(Setting::RetryTimeout, "retry-timeout", Kind::Duration { min_seconds: 0, max_seconds: RETRY_CEILING_SECONDS }, Group::Migrate,
+        "DURATION",
         "Give up when a server stays away, or Redis stays full, for this long")
         .default("5min"),
     Spec::new(Setting::QuarantineFile, "quarantine-file", Kind::Path, Group::Migrate, "FILE",

@@ -11,7 +11,7 @@ use super::address::{Host, encode};
 use super::error::{ConfigError, Problem};
 use super::layers::{Layers, from_variable, wrong};
 use super::origin::{Origin, Place};
-use super::redis::RedisMode;
+use super::redis::{RedisMode, RedisProblem};
 use super::setting::{SETTINGS, Setting};
 
 const DATABASE_USER: &str = "SPRING_DATASOURCE_USERNAME";
@@ -107,7 +107,7 @@ impl BrokerSettings {
         if stronger.get(Setting::RedisUrl).is_some() {
             OF_REDIS.into_iter().for_each(|setting| layer.unset(setting));
         } else {
-            self.set_redis(&mut layer)?;
+            self.set_redis(&mut layer, stronger)?;
         }
         if stronger.get(Setting::PostgresUrl).is_some() {
             layer.unset(Setting::PostgresUrl);
@@ -138,13 +138,18 @@ impl BrokerSettings {
     }
 
     /// One address out of the variables of the topology in use; those of the other topologies may stand in the file unused.
-    fn set_redis(&self, layer: &mut Layers) -> Result<(), ConfigError> {
-        let mode = match layer.get(Setting::RedisMode) {
-            Some(_) => layer.choice(Setting::RedisMode, &RedisMode::ALL)?,
-            None if self.get(HOST).is_some() => RedisMode::Standalone,
-            None if self.get(NODES).is_some() => RedisMode::Cluster,
-            None if self.get(SENTINELS).is_some() => RedisMode::Sentinel,
-            None => RedisMode::Standalone,
+    fn set_redis(&self, layer: &mut Layers, stronger: &Layers) -> Result<(), ConfigError> {
+        let deciding = if stronger.get(Setting::RedisMode).is_some() { stronger } else { &*layer };
+        let told = match deciding.get(Setting::RedisMode) {
+            Some(_) => deciding.choice(Setting::RedisMode, &RedisMode::ALL)?,
+            None => RedisMode::Auto,
+        };
+        let mode = match told {
+            RedisMode::Auto if self.get(HOST).is_some() => RedisMode::Standalone,
+            RedisMode::Auto if self.get(NODES).is_some() => RedisMode::Cluster,
+            RedisMode::Auto if self.get(SENTINELS).is_some() => RedisMode::Sentinel,
+            RedisMode::Auto => RedisMode::Standalone,
+            RedisMode::Standalone | RedisMode::Cluster | RedisMode::Sentinel => told,
         };
         if mode != RedisMode::Sentinel {
             layer.unset(Setting::RedisSentinelMaster);
@@ -152,14 +157,19 @@ impl BrokerSettings {
         }
         let Some((hosts, origin)) = self.redis_hosts(layer, mode)? else { return Ok(()) };
         let password = self.get(PASSWORD).map(|entry| format!(":{}@", encode(&entry.value))).unwrap_or_default();
-        let database = match self.get(DB) {
-            Some(entry) => {
-                entry.value.parse::<u32>().map_err(|_| wrong(Setting::RedisUrl, &entry.origin(), Problem::NotANumber(entry.value.clone())))?
-            }
-            None => 0,
-        };
+        let database = self.redis_database(mode)?;
         layer.set(Setting::RedisUrl, vec![format!("redis://{password}{hosts}/{database}")], origin);
         Ok(())
+    }
+
+    fn redis_database(&self, mode: RedisMode) -> Result<u32, ConfigError> {
+        let Some(entry) = self.get(DB) else { return Ok(0) };
+        let wrong = |problem: Problem| wrong(Setting::RedisUrl, &entry.origin(), problem);
+        match entry.value.parse() {
+            Ok(database) if mode == RedisMode::Cluster && database != 0 => Err(wrong(RedisProblem::DatabaseOfCluster.into())),
+            Ok(database) => Ok(database),
+            Err(_) => Err(wrong(Problem::NotANumber(entry.value.clone()))),
+        }
     }
 
     fn redis_hosts(&self, layer: &Layers, mode: RedisMode) -> Result<Option<(String, Origin)>, ConfigError> {
@@ -377,12 +387,23 @@ mod tests {
     }
 
     #[test]
+    fn a_mode_of_a_stronger_layer_picks_the_variables() {
+        let mut stronger = Layers::default();
+        stronger.set(Setting::RedisMode, vec!["cluster".into()], Origin::Option);
+        let broker = settings("REDIS_CONNECTION_TYPE=standalone\nREDIS_HOST=h\nREDIS_NODES=a:1,b:2\n").unwrap().layer(&stronger).unwrap();
+        let config = RedisConfig::read(&stronger.over(broker).over(Layers::defaults())).unwrap().unwrap();
+        assert_eq!((config.mode, config.display.as_str()), (RedisMode::Cluster, "redis://a:1,b:2/0"));
+        assert_eq!(redis("REDIS_NODES=a:1").display, "redis://a:1/0");
+    }
+
+    #[test]
     fn an_address_of_a_stronger_layer_leaves_the_brokers_redis_and_database_unused() {
         let mut stronger = Layers::default();
         stronger.set(Setting::RedisUrl, vec!["redis://mine".into()], Origin::Option);
         stronger.set(Setting::PostgresUrl, vec!["postgres://mine/d".into()], Origin::Option);
-        let text = "REDIS_CONNECTION_TYPE=sentinel\nREDIS_SENTINELS=a\nREDIS_MASTER=m\nREDIS_PASSWORD=p\nSPRING_DATASOURCE_URL=jdbc:postgresql://theirs/d\nSPRING_DATASOURCE_PASSWORD=p\nCACHE_PREFIX=x\n";
-        let broker = settings(text).unwrap().layer(&stronger).unwrap();
+        let redis = "REDIS_CONNECTION_TYPE=sentinel\nREDIS_SENTINELS=a\nREDIS_MASTER=m\nREDIS_PASSWORD=p\n";
+        let rest = "SPRING_DATASOURCE_URL=jdbc:postgresql://theirs/d\nSPRING_DATASOURCE_PASSWORD=p\nCACHE_PREFIX=x\n";
+        let broker = settings(&format!("{redis}{rest}")).unwrap().layer(&stronger).unwrap();
         for setting in [Setting::RedisUrl, Setting::RedisMode, Setting::RedisSentinelMaster, Setting::PostgresUrl] {
             assert!(broker.get(setting).is_none(), "{setting:?}");
         }
@@ -394,6 +415,7 @@ mod tests {
         for (text, error) in [
             ("REDIS_HOST=r\nREDIS_PORT=0", "REDIS_PORT (t.env:2): \"0\" is not between 1 and 65535"),
             ("REDIS_HOST=r\nREDIS_DB=zero", "REDIS_DB (t.env:2): \"zero\" is not a whole number"),
+            ("REDIS_CONNECTION_TYPE=cluster\nREDIS_NODES=a\nREDIS_DB=1", "REDIS_DB (t.env:3): names a database, and a cluster has only database 0"),
             ("REDIS_HOST=a b", "REDIS_HOST (t.env:1): has a character in the host that no host name has"),
             ("REDIS_CONNECTION_TYPE=cluster\nREDIS_NODES=a:x", "REDIS_NODES (t.env:2): has a port that is not between 1 and 65535"),
             ("REDIS_CONNECTION_TYPE=ring", "REDIS_CONNECTION_TYPE (t.env:1): \"ring\" is none of auto, standalone, cluster, sentinel"),
