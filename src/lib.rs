@@ -1,8 +1,10 @@
 //! Online migration of TBMQ 1.x persistent device sessions from PostgreSQL to the Redis layout of TBMQ 2.x.
 
+pub mod cli;
 pub mod config;
 pub mod control;
 pub mod copy;
 pub mod model;
+pub mod observe;
 pub mod source;
 pub mod target;

@@ -1,0 +1,3 @@
+//! What a person sees of a run while it goes on.
+
+pub mod log;
