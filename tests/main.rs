@@ -1,1 +1,5 @@
 //! Integration tests: the real binary against real PostgreSQL and Redis servers.
+#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+
+mod scripts;
+mod support;
