@@ -164,7 +164,7 @@ impl RedisCluster {
     pub fn keyspace(&self) -> Keyspace {
         let mut all = Keyspace::default();
         for node in &self.nodes {
-            all.merge(node.keyspace());
+            all.merge(Keyspace::read_node(&mut node.connection()));
         }
         all
     }

@@ -24,6 +24,15 @@ pub struct Keyspace(pub BTreeMap<Vec<u8>, Value>);
 impl Keyspace {
     /// Reads the selected database of a server. Keys that expire meanwhile are left out.
     pub fn read(connection: &mut redis::Connection) -> Self {
+        Self::read_with(connection, &[])
+    }
+
+    /// Reads a node of a cluster, the keys included that have arrived of a slot on its way here.
+    pub fn read_node(connection: &mut redis::Connection) -> Self {
+        Self::read_with(connection, &["ASKING"])
+    }
+
+    fn read_with(connection: &mut redis::Connection, before: &[&str]) -> Self {
         let mut keys = Self::default();
         let mut cursor = 0_u64;
         loop {
@@ -33,12 +42,9 @@ impl Keyspace {
                 .arg(1000)
                 .query(connection)
                 .unwrap();
-            for (key, kind) in page
-                .iter()
-                .zip(each::<String>(connection, &page, &["TYPE"]))
-            {
-                if let Some(value) = read_value(connection, key, kind) {
-                    keys.0.insert(key.clone(), value);
+            for key in page {
+                if let Some(value) = read_value(connection, &key, before) {
+                    keys.0.insert(key, value);
                 }
             }
             cursor = next;
@@ -79,42 +85,33 @@ impl Keyspace {
     }
 }
 
-fn each<T: redis::FromRedisValue>(
-    connection: &mut redis::Connection,
-    keys: &[Vec<u8>],
-    command: &[&str],
-) -> Vec<T> {
-    let mut pipe = redis::pipe();
-    for key in keys {
-        pipe.cmd(command[0]).arg(key).arg(&command[1..]);
-    }
-    if keys.is_empty() {
-        Vec::new()
-    } else {
-        pipe.query(connection).unwrap()
-    }
-}
-
-fn read_value(connection: &mut redis::Connection, key: &[u8], kind: String) -> Option<Value> {
+fn read_value(connection: &mut redis::Connection, key: &[u8], before: &[&str]) -> Option<Value> {
+    let mut ask = |line: &[&str]| {
+        let mut pipe = redis::pipe();
+        for word in before {
+            pipe.cmd(word).ignore();
+        }
+        pipe.cmd(line[0])
+            .arg(key)
+            .arg(&line[1..])
+            .query::<(redis::Value,)>(connection)
+            .unwrap()
+            .0
+    };
+    let kind: String = redis::from_redis_value(ask(&["TYPE"])).unwrap();
     match kind.as_str() {
         "none" => None,
         "string" => {
-            let mut pipe = redis::pipe();
-            pipe.cmd("GET").arg(key).cmd("PEXPIRETIME").arg(key);
-            let (bytes, deadline): (Option<Vec<u8>>, i64) = pipe.query(connection).unwrap();
+            let bytes: Option<Vec<u8>> = redis::from_redis_value(ask(&["GET"])).unwrap();
+            let deadline: i64 = redis::from_redis_value(ask(&["PEXPIRETIME"])).unwrap();
             Some(Value::Str {
                 bytes: bytes?,
                 pexpiretime_ms: (deadline >= 0).then_some(deadline),
             })
         }
         "zset" => {
-            let range = redis::cmd("ZRANGE")
-                .arg(key)
-                .arg(0)
-                .arg(-1)
-                .arg("WITHSCORES")
-                .query(connection);
-            Some(Value::ZSet(range.unwrap()))
+            let range = ask(&["ZRANGE", "0", "-1", "WITHSCORES"]);
+            Some(Value::ZSet(redis::from_redis_value(range).unwrap()))
         }
         _ => Some(Value::Other(kind)),
     }
