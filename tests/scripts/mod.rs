@@ -108,7 +108,7 @@ fn assert_repeatable(call: &Call, prepare: impl Fn(&mut Connection)) -> Keyspace
     once
 }
 
-/// A sessions' key: `<set>`, as the broker names it.
+/// The key of a session's sorted set.
 fn set_of(client: &str) -> String {
     format!("{{{client}}}_messages")
 }

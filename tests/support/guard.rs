@@ -48,6 +48,8 @@ pub struct Guard {
 pub enum StartError {
     /// Somebody else got its port first: try another one.
     PortTaken,
+    /// Children of a killed server still end: try again.
+    StillInUse,
 }
 
 impl Guard {
@@ -94,7 +96,7 @@ impl Guard {
 
     /// Starts `command` and waits until its log says `ready`.
     ///
-    /// Panics with the log when it says something fatal or nothing at all.
+    /// Panics with the log when the server ends for another reason than a [`StartError`], or takes too long.
     pub fn start(&mut self, command: &[String], ready: &str) -> Result<(), StartError> {
         assert!(self.pid.is_none(), "a server runs here already");
         let words: Vec<String> = command
@@ -115,15 +117,32 @@ impl Guard {
             if recent.contains(ready) {
                 return Ok(());
             }
-            if recent.contains("Address already in use") {
+            let ended = self.has_ended();
+            if ended {
                 self.stop("KILL");
-                return Err(StartError::PortTaken);
+                let log = self.log();
+                let last_words = &log[offset.min(log.len())..];
+                if last_words.contains("Address already in use") {
+                    return Err(StartError::PortTaken);
+                }
+                if last_words.contains("pre-existing shared memory block") {
+                    return Err(StartError::StillInUse);
+                }
             }
-            let failed =
-                recent.contains("FATAL") || recent.contains("Fatal") || Instant::now() > deadline;
-            assert!(!failed, "the server does not start: {command:?}\n{recent}");
+            let failed = ended || Instant::now() > deadline;
+            assert!(
+                !failed,
+                "the server does not start: {command:?}\n{}",
+                self.log()
+            );
             std::thread::sleep(Duration::from_millis(3));
         }
+    }
+
+    /// Whether the server has ended by itself: the watchdog has not asked for its status yet, so it is a zombie.
+    fn has_ended(&self) -> bool {
+        let path = format!("/proc/{}/stat", self.pid.unwrap());
+        std::fs::read_to_string(path).map_or(true, |stat| stat.contains(") Z "))
     }
 
     /// Sends a signal (`INT`, `KILL`, …) that ends the server, and waits for that end.

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::guard::{Guard, StartError, run};
-use super::poll::free_port;
+use super::poll::{free_port, wait_until};
 
 /// The superuser of every test server.
 pub const USER: &str = "postgres";
@@ -84,7 +84,7 @@ impl Postgres {
             let command = server.command();
             match server.guard.start(&command, READY) {
                 Ok(()) => return server,
-                Err(StartError::PortTaken) => {}
+                Err(StartError::PortTaken | StartError::StillInUse) => {}
             }
         }
         panic!("every port was taken");
@@ -103,8 +103,13 @@ impl Postgres {
     /// Starts the server again: same port, same data.
     pub fn start_again(&mut self) {
         let command = self.command();
-        let started = self.guard.start(&command, READY);
-        assert!(started.is_ok(), "port {} was taken meanwhile", self.port);
+        wait_until("the killed server's children to end", || {
+            match self.guard.start(&command, READY) {
+                Ok(()) => true,
+                Err(StartError::StillInUse) => false,
+                Err(StartError::PortTaken) => panic!("port {} was taken meanwhile", self.port),
+            }
+        });
     }
 
     /// Its port.

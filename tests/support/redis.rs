@@ -66,7 +66,7 @@ impl Redis {
             let command = server.command();
             match server.guard.start(&command, READY) {
                 Ok(()) => return server,
-                Err(StartError::PortTaken) => {}
+                Err(StartError::PortTaken | StartError::StillInUse) => {}
             }
         }
         panic!("every port was taken");

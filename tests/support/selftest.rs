@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::cluster::RedisCluster;
+use super::guard::{Guard, StartError};
 use super::keyspace::Value;
 use super::poll::{wait_for, wait_until};
 use super::postgres::Postgres;
@@ -228,4 +229,16 @@ fn a_killed_test_process_leaves_no_server_behind() {
     wait_until("the directories to be removed", || {
         directories.iter().all(|directory| !directory.exists())
     });
+}
+
+#[test]
+fn a_taken_port_and_a_broken_start_are_told_apart() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let command = ["redis-server", "--bind", "127.0.0.1", "--port", &port].map(str::to_owned);
+    let mut guard = Guard::new("KILL");
+    let refused = guard.start(&command, "Ready to accept connections");
+    assert!(matches!(refused, Err(StartError::PortTaken)));
+    let broken = std::panic::catch_unwind(|| Redis::start_with(&["--no-such-setting", "1"]));
+    assert!(broken.is_err());
 }

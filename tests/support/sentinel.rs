@@ -136,7 +136,7 @@ impl Watcher {
             ];
             match guard.start(&command, "+monitor master") {
                 Ok(()) => return Self { guard, port },
-                Err(StartError::PortTaken) => {}
+                Err(StartError::PortTaken | StartError::StillInUse) => {}
             }
         }
         panic!("every port was taken");
