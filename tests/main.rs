@@ -1,4 +1,6 @@
 //! Integration tests: the real binary against real PostgreSQL and Redis servers.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 mod config;
+mod scripts;
+mod support;
