@@ -61,9 +61,8 @@ install_missing() {
   fi
   if ! command -v cargo >/dev/null; then
     # A shell without a login (as CI starts one) has not read the line that rustup adds to the profile.
-    [ -r "$HOME/.cargo/env" ] || die "please install Rust: https://rustup.rs"
-    # shellcheck disable=SC1091
-    . "$HOME/.cargo/env"
+    [ -x ~/.cargo/bin/cargo ] || die "please install Rust: https://rustup.rs"
+    PATH=~/.cargo/bin:$PATH
   fi
 }
 
