@@ -43,8 +43,8 @@ create table if not exists tbmq_migrate.chunk (
     upper_id text,
     -- Instead of a range: exactly these.
     clients text[],
-    -- The sessions with rows are done; contexts without rows are left.
-    contexts_only boolean not null default false,
+    -- Sessions with rows, contexts without rows, or both.
+    part text not null default 'all' check (part in ('all', 'rows_only', 'contexts_only')),
     estimated_rows bigint,
     state text not null default 'open' check (state in ('open', 'claimed', 'done')),
     worker_id bigint references tbmq_migrate.worker (id) on delete set null,

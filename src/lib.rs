@@ -4,6 +4,7 @@ pub mod cli;
 pub mod config;
 pub mod control;
 pub mod copy;
+pub mod migrate;
 pub mod model;
 pub mod observe;
 pub mod source;

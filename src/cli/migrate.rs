@@ -1,9 +1,16 @@
 //! `migrate`: the one-off copy.
 
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
 use super::exit::ExitCode;
 use super::failure::Failure;
-use super::{arguments, with_example};
+use super::{arguments, report, stdout, with_example};
 use crate::config::{Config, MigrateConfig};
+use crate::migrate::{MigrateError, Migration};
+use crate::observe::progress::{Progress, Sample};
 
 const EXAMPLE: &[&str] = &[
     "tbmq-migrate migrate --tbmq-env tb-mqtt-broker.env --dry-run",
@@ -22,7 +29,56 @@ pub(super) fn command() -> clap::Command {
 ///
 /// # Errors
 /// What kept the run from its end, with the exit code for it.
-pub async fn run(config: Config, migrate: MigrateConfig) -> Result<ExitCode, Failure> {
-    tracing::debug!(source = config.postgres.display, target = config.redis.display, jobs = migrate.jobs, "settings read");
-    Err(Failure::new(ExitCode::Unexpected, "this build has no copy"))
+pub async fn run(config: Config, settings: MigrateConfig) -> Result<ExitCode, Failure> {
+    let stop = CancellationToken::new();
+    stop_on_signals(stop.clone())?;
+    let migration = Migration::prepare(&config, &settings, stop).await.map_err(failure)?;
+    let meter = Arc::clone(&migration.meter);
+    let progress = Progress::start(&config.output, migration.estimated_rows(), move || Sample { rows: meter.rows(), sessions: meter.sessions() });
+    let result = migration.run().await;
+    drop(progress);
+    let report = result.map_err(failure)?;
+    stdout::write(&match config.output.json {
+        true => report::json(&report)?,
+        false => report::text(&report),
+    })?;
+    Ok(if report.tally.quarantined > 0 { ExitCode::Quarantined } else { ExitCode::Done })
+}
+
+/// The first SIGINT or SIGTERM lets what is in flight end; the second one ends the process at once.
+fn stop_on_signals(stop: CancellationToken) -> Result<(), Failure> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(anyhow::Error::from)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(anyhow::Error::from)?;
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if stop.is_cancelled() {
+                std::process::exit(i32::from(ExitCode::Interrupted.number()));
+            }
+            tracing::warn!("stopping at the next session border; a second signal stops at once");
+            stop.cancel();
+        }
+    });
+    Ok(())
+}
+
+fn failure(error: MigrateError) -> Failure {
+    let (code, hint) = match &error {
+        MigrateError::Refused(problem) => (ExitCode::Refused, problem.hint()),
+        MigrateError::Stuck(problem) => (ExitCode::Stuck, problem.hint()),
+        MigrateError::Interrupted { resumable: true } => {
+            (ExitCode::Interrupted, Some("run the same command again: it goes on where it was".to_owned()))
+        }
+        MigrateError::Interrupted { resumable: false } => {
+            (ExitCode::Interrupted, Some("nothing was recorded: run again, with --on-existing replace if anything was written".to_owned()))
+        }
+    };
+    let failure = Failure::from_error(code, &error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }

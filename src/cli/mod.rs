@@ -9,6 +9,7 @@ mod exit;
 mod failure;
 mod man;
 mod migrate;
+mod report;
 mod stdout;
 mod usage;
 
@@ -59,7 +60,7 @@ impl Program {
         let lookup = |name: &str| std::env::var_os(name);
         let options = arguments::layer(matches);
         let color = early_color(&options, &lookup);
-        Self::new(name, matches, options, &lookup).map_err(|failure| report(&failure, color))
+        Self::new(name, matches, options, &lookup).map_err(|failure| print(&failure, color))
     }
 
     fn new(name: &str, matches: &clap::ArgMatches, options: Layers, lookup: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
@@ -81,7 +82,7 @@ impl Program {
     /// Runs the command; what goes wrong is printed on stderr.
     pub fn run(self) -> ExitCode {
         let color = self.output.as_ref().map_or(ColorChoice::Auto, |output| output.color);
-        self.try_run().unwrap_or_else(|failure| report(&failure, color))
+        self.try_run().unwrap_or_else(|failure| print(&failure, color))
     }
 
     fn try_run(self) -> Result<ExitCode, Failure> {
@@ -128,7 +129,7 @@ fn early_color(options: &Layers, lookup: &dyn Fn(&str) -> Option<OsString>) -> C
 }
 
 /// Prints a failure, and gives the code to end with.
-fn report(failure: &Failure, color: ColorChoice) -> ExitCode {
+fn print(failure: &Failure, color: ColorChoice) -> ExitCode {
     failure.print(std::io::stderr(), color.colored(std::io::stderr().is_terminal()));
     failure.code()
 }

@@ -23,7 +23,9 @@ pub struct Chunk {
 pub struct FinishedChunk {
     /// What became of its rows.
     pub tally: Tally,
-    /// What is left for chunks of their own, when its time was over before its end.
+    /// What it covers: less than it was to, when its time was over before its end.
+    pub covered: Scope,
+    /// What is left for chunks of their own then.
     pub rest: Vec<Scope>,
 }
 
@@ -45,7 +47,7 @@ impl Control {
                              or c.worker_id is null
                              or exists (select from tbmq_migrate.worker w where w.id = c.worker_id and w.expires_at <= clock_timestamp())))
                          order by c.attempts, c.id limit 1 for update skip locked)
-                     returning id, lower_id, upper_id, clients, contexts_only, attempts",
+                     returning id, lower_id, upper_id, clients, part, attempts",
                 )
                 .persistent(false)
                 .bind(run)
@@ -66,7 +68,7 @@ impl Control {
             })
             .await?;
         Ok(row.map(|row| {
-            let part = if row.get(4) { Part::ContextsOnly } else { Part::All };
+            let part = Part::from_name(row.get(4)).unwrap_or(Part::All);
             Chunk { id: row.get(0), scope: Scope { lower: row.get(1), upper: row.get(2), listed: row.get(3), part }, attempts: row.get(5) }
         }))
     }
@@ -83,7 +85,7 @@ impl Control {
                 let mut query = sqlx::query(
                     "update tbmq_migrate.chunk set state = 'done', done_at = clock_timestamp(), sessions = $3, rows_read = $4, messages_migrated = $5,
                         expired_by_interval = $6, expired_by_ttl = $7, superseded = $8, trimmed = $9, quarantined = $10, orphan_messages = $11,
-                        invalid_contexts = $12
+                        invalid_contexts = $12, lower_id = $13, part = $14
                      where id = $1 and worker_id = $2 and state = 'claimed'",
                 )
                 .persistent(false)
@@ -103,6 +105,7 @@ impl Control {
                 ] {
                     query = query.bind(i64::try_from(count).unwrap_or(i64::MAX));
                 }
+                query = query.bind(&finished.covered.lower).bind(finished.covered.part.name());
                 if query.execute(&mut *transaction).await?.rows_affected() == 1 {
                     for rest in &finished.rest {
                         insert_chunk(&mut transaction, run, &PlannedChunk { scope: rest.clone(), estimated_rows: None }).await?;
@@ -139,6 +142,21 @@ impl Control {
         .map(drop)
     }
 
+    /// Whether every chunk of a run is done.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn all_done(&self, run: i64) -> Result<bool, ControlError> {
+        self.persist("looking for open chunks", async || {
+            sqlx::query_scalar("select not exists (select from tbmq_migrate.chunk where run_id = $1 and state <> 'done')")
+                .persistent(false)
+                .bind(run)
+                .fetch_one(&self.pool)
+                .await
+        })
+        .await
+    }
+
     /// The rows that the chunks not yet done are estimated to hold, and the chunks done; for a progress display.
     ///
     /// # Errors
@@ -146,11 +164,13 @@ impl Control {
     pub async fn estimated_rows(&self, run: i64) -> Result<Option<u64>, ControlError> {
         let sum: Option<i64> = self
             .persist("estimating what is left", async || {
-                sqlx::query_scalar("select sum(case state when 'done' then rows_read else estimated_rows end)::int8 from tbmq_migrate.chunk where run_id = $1")
-                    .persistent(false)
-                    .bind(run)
-                    .fetch_one(&self.pool)
-                    .await
+                sqlx::query_scalar(
+                    "select sum(case state when 'done' then rows_read else estimated_rows end)::int8 from tbmq_migrate.chunk where run_id = $1",
+                )
+                .persistent(false)
+                .bind(run)
+                .fetch_one(&self.pool)
+                .await
             })
             .await?;
         Ok(sum.and_then(|sum| u64::try_from(sum).ok()))

@@ -4,7 +4,7 @@ use sqlx::{Postgres, Row as _, Transaction};
 
 use super::{Control, ControlError};
 use crate::model::Tally;
-use crate::source::{Part, PlannedChunk, WriteCount};
+use crate::source::{PlannedChunk, WriteCount};
 
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,12 +106,13 @@ impl Control {
             if let Some(open) = read_open(&mut transaction).await? {
                 return Ok(open);
             }
-            let id: i64 = sqlx::query_scalar("insert into tbmq_migrate.run (command, settings, writes_at_start) values ('migrate', $1, $2) returning id")
-                .persistent(false)
-                .bind(&plan.settings)
-                .bind(plan.writes_at_start.map(|count| count.0))
-                .fetch_one(&mut *transaction)
-                .await?;
+            let id: i64 =
+                sqlx::query_scalar("insert into tbmq_migrate.run (command, settings, writes_at_start) values ('migrate', $1, $2) returning id")
+                    .persistent(false)
+                    .bind(&plan.settings)
+                    .bind(plan.writes_at_start.map(|count| count.0))
+                    .fetch_one(&mut *transaction)
+                    .await?;
             for chunk in &plan.chunks {
                 insert_chunk(&mut transaction, id, chunk).await?;
             }
@@ -139,12 +140,14 @@ impl Control {
     /// A failed statement.
     pub async fn set_journal(&self, run: i64, keys: &[String]) -> Result<Vec<String>, ControlError> {
         self.persist("storing the journal", async || {
-            sqlx::query_scalar("update tbmq_migrate.run set journal = case when journal = '{}' then $2 else journal end where id = $1 returning journal")
-                .persistent(false)
-                .bind(run)
-                .bind(keys)
-                .fetch_one(&self.pool)
-                .await
+            sqlx::query_scalar(
+                "update tbmq_migrate.run set journal = case when journal = '{}' then $2 else journal end where id = $1 returning journal",
+            )
+            .persistent(false)
+            .bind(run)
+            .bind(keys)
+            .fetch_one(&self.pool)
+            .await
         })
         .await
     }
@@ -314,22 +317,23 @@ async fn read_open(transaction: &mut Transaction<'_, Postgres>) -> Result<Option
         .await?;
     let Some(row) = row else { return Ok(None) };
     let run = Run { id: row.get(0), settings: row.get(1), writes_at_start: row.get::<Option<i64>, _>(2).map(WriteCount), journal: row.get(3) };
-    let workers = sqlx::query_scalar("select host || ':' || pid from tbmq_migrate.worker where run_id = $1 and expires_at > clock_timestamp() order by id")
-        .persistent(false)
-        .bind(run.id)
-        .fetch_all(&mut **transaction)
-        .await?;
+    let workers =
+        sqlx::query_scalar("select host || ':' || pid from tbmq_migrate.worker where run_id = $1 and expires_at > clock_timestamp() order by id")
+            .persistent(false)
+            .bind(run.id)
+            .fetch_all(&mut **transaction)
+            .await?;
     Ok(Some(OpenRun { run, workers }))
 }
 
 pub(super) async fn insert_chunk(transaction: &mut Transaction<'_, Postgres>, run: i64, chunk: &PlannedChunk) -> Result<(), sqlx::Error> {
-    sqlx::query("insert into tbmq_migrate.chunk (run_id, lower_id, upper_id, clients, contexts_only, estimated_rows) values ($1, $2, $3, $4, $5, $6)")
+    sqlx::query("insert into tbmq_migrate.chunk (run_id, lower_id, upper_id, clients, part, estimated_rows) values ($1, $2, $3, $4, $5, $6)")
         .persistent(false)
         .bind(run)
         .bind(&chunk.scope.lower)
         .bind(&chunk.scope.upper)
         .bind(&chunk.scope.listed)
-        .bind(chunk.scope.part == Part::ContextsOnly)
+        .bind(chunk.scope.part.name())
         .bind(chunk.estimated_rows.and_then(|rows| i64::try_from(rows).ok()))
         .execute(&mut **transaction)
         .await?;

@@ -94,7 +94,7 @@ impl Copier {
         };
         let result = pass.run(connection, scope).await;
         match result {
-            Ok(rest) => Ok(FinishedChunk { tally: pass.tally, rest }),
+            Ok((covered, rest)) => Ok(FinishedChunk { tally: pass.tally, covered, rest }),
             Err(error) => {
                 let half_written = pass.session.take().filter(|session| session.open).and_then(|session| session.client);
                 drop(pass);
@@ -141,24 +141,39 @@ struct Session {
 }
 
 impl Pass<'_> {
-    async fn run(&mut self, connection: &mut PgConnection, scope: &Scope) -> Result<Vec<Scope>, CopyError> {
+    /// What was covered, and what is left when the time was over before the end: then the connection still has rows to
+    /// give, and only closing it stops them.
+    async fn run(&mut self, connection: &mut PgConnection, scope: &Scope) -> Result<(Scope, Vec<Scope>), CopyError> {
         let mut reader = ChunkReader::begin(connection, &self.copier.tables).await?;
-        let mut rest = Vec::new();
-        let mut passed = scope.clone();
-        if scope.part == Part::All
-            && let Some(border) = self.messages(&mut reader, scope).await?
-        {
-            rest.push(scope.below(&border));
-            passed = scope.from(&border);
+        let (covered, rest) = self.read(&mut reader, scope).await?;
+        if rest.is_empty() {
+            reader.end().await?;
         }
-        if let Some(border) = self.lone_contexts(&mut reader, &passed).await? {
-            rest.push(passed.below(&border).contexts_only());
-        }
-        reader.end().await?;
         self.sender.settle().await?;
         self.sender.account(&mut self.tally, self.quarantine).await?;
         self.quarantine.flush().await?;
-        Ok(rest)
+        Ok((covered, rest))
+    }
+
+    async fn read(&mut self, reader: &mut ChunkReader<'_>, scope: &Scope) -> Result<(Scope, Vec<Scope>), CopyError> {
+        let border = match scope.part {
+            Part::All | Part::RowsOnly => self.messages(reader, scope).await?,
+            Part::ContextsOnly => self.lone_contexts(reader, scope).await?,
+        };
+        match (scope.part, border) {
+            (Part::All, Some(border)) => {
+                let covered = scope.from(&border);
+                Ok((covered.only(Part::RowsOnly), vec![scope.below(&border), covered.only(Part::ContextsOnly)]))
+            }
+            (Part::RowsOnly | Part::ContextsOnly, Some(border)) => Ok((scope.from(&border), vec![scope.below(&border)])),
+            (Part::RowsOnly | Part::ContextsOnly, None) => Ok((scope.clone(), Vec::new())),
+            // One border could not say where both parts ended: the contexts become a chunk of their own.
+            (Part::All, None) if self.time_is_over() => Ok((scope.only(Part::RowsOnly), vec![scope.only(Part::ContextsOnly)])),
+            (Part::All, None) => {
+                self.lone_contexts(reader, scope).await?;
+                Ok((scope.clone(), Vec::new()))
+            }
+        }
     }
 
     /// Passes all rows; the id of the last finished session when it ended early.
@@ -179,12 +194,12 @@ impl Pass<'_> {
         Ok(None)
     }
 
-    /// Passes the contexts that have no rows; the id of the last one when it ended early.
+    /// Passes the contexts that have no rows; the id of the last one when it ended early, as a chunk of contexts alone may.
     async fn lone_contexts(&mut self, reader: &mut ChunkReader<'_>, scope: &Scope) -> Result<Option<String>, CopyError> {
         let mut rows = reader.lone_contexts(scope);
         while let Some(row) = rows.next_context().await? {
             let finished = self.finish_session().await?;
-            if let Some(border) = finished.filter(|_| self.time_is_over()) {
+            if let Some(border) = finished.filter(|_| scope.part == Part::ContextsOnly && self.time_is_over()) {
                 return Ok(Some(border));
             }
             self.begin_session(row.client()?, Some(row.context()?)).await?;

@@ -108,7 +108,8 @@ impl<'a> Sender<'a> {
     /// Counts what was refused as quarantined, and writes it down.
     pub(super) async fn account(&mut self, tally: &mut Tally, quarantine: &mut Quarantine) -> Result<(), CopyError> {
         for refused in self.refused.drain(..) {
-            let sessions = refused.foreign_sessions.into_iter().flat_map(|(client, scores)| scores.into_iter().map(move |score| (client.clone(), score)));
+            let sessions =
+                refused.foreign_sessions.into_iter().flat_map(|(client, scores)| scores.into_iter().map(move |score| (client.clone(), score)));
             for (client, score) in sessions.chain(refused.foreign_messages) {
                 tally.refuse_migrated();
                 quarantine.add(&client, Some(Score::get(score) - 1), QuarantineReason::ForeignType.name()).await?;

@@ -12,6 +12,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{EnvFilter, Registry, fmt};
 
+use super::progress::AboveBars;
 use crate::config::{LOG_VARIABLE, LogFormat, OutputConfig, Verbosity};
 
 /// Why there is no log.
@@ -31,18 +32,11 @@ pub enum LogError {
 /// Directives that cannot be read, or a second call.
 pub fn init(output: &OutputConfig) -> Result<(), LogError> {
     let colored = output.color.colored(std::io::stderr().is_terminal());
-    subscriber(output, colored, std::io::stderr)?.try_init().map_err(LogError::SetUp)
+    subscriber(output, colored, || AboveBars)?.try_init().map_err(LogError::SetUp)
 }
 
-/// The log into any writer, for a caller that lays more over it (a progress display that must not be torn by lines of the log).
-///
-/// # Errors
-/// Directives that cannot be read.
-pub fn subscriber<W>(
-    output: &OutputConfig,
-    colored: bool,
-    writer: W,
-) -> Result<impl Subscriber + for<'a> LookupSpan<'a> + Send + Sync + use<W>, LogError>
+/// The log into any writer.
+fn subscriber<W>(output: &OutputConfig, colored: bool, writer: W) -> Result<impl Subscriber + for<'a> LookupSpan<'a> + Send + Sync + use<W>, LogError>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {

@@ -1,3 +1,4 @@
 //! What a person sees of a run while it goes on.
 
 pub mod log;
+pub mod progress;

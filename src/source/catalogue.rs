@@ -139,17 +139,16 @@ impl Table {
         let mut versions: (Option<String>, Option<String>) = (row.get(1), row.get(2));
         // The database's own collation has its version in pg_database, since PostgreSQL 15.
         if row.get::<bool, _>(3) && row.get::<i32, _>(4) >= 150_000 {
-            let own = sqlx::query("select datcollversion, pg_database_collation_actual_version(oid) from pg_database where datname = current_database()")
-                .persistent(false)
-                .fetch_one(connection)
-                .await
-                .map_err(SourceError::statement(doing))?;
+            let own =
+                sqlx::query("select datcollversion, pg_database_collation_actual_version(oid) from pg_database where datname = current_database()")
+                    .persistent(false)
+                    .fetch_one(connection)
+                    .await
+                    .map_err(SourceError::statement(doing))?;
             versions = (own.get(0), own.get(1));
         }
         match versions {
-            (Some(recorded), Some(actual)) if recorded != actual => {
-                Err(SourceError::CollationChanged { table: table.to_owned(), recorded, actual })
-            }
+            (Some(recorded), Some(actual)) if recorded != actual => Err(SourceError::CollationChanged { table: table.to_owned(), recorded, actual }),
             _ => Ok(row.get(0)),
         }
     }
@@ -210,6 +209,15 @@ impl Tables {
             .fetch_all(connection)
             .await
             .map_err(SourceError::statement("looking sessions up"))
+    }
+
+    /// Whether both tables are empty.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn are_empty(&self, connection: &mut PgConnection) -> Result<bool, SourceError> {
+        let sql = format!("select not exists (select from {}) and not exists (select from {})", self.messages.name, self.contexts.name);
+        sqlx::query_scalar(AssertSqlSafe(sql)).persistent(false).fetch_one(connection).await.map_err(SourceError::statement("looking for rows"))
     }
 
     fn oids(&self) -> Vec<sqlx::postgres::types::Oid> {

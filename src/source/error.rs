@@ -116,9 +116,10 @@ impl SourceError {
             },
             Self::Stalled { .. } | Self::Form { .. } => None,
             Self::TooOld { .. } => Some("upgrade the server, or restore a dump of the two tables on a newer one and migrate from there".to_owned()),
-            Self::MissingTable { .. } => {
-                Some("is this the database of a TBMQ 1.x broker? Name another schema with --postgres-schema, or another database in --postgres-url".to_owned())
-            }
+            Self::MissingTable { .. } => Some(
+                "is this the database of a TBMQ 1.x broker? Name another schema with --postgres-schema, or another database in --postgres-url"
+                    .to_owned(),
+            ),
             Self::NotATable { .. } => Some("point --postgres-schema at the schema that holds the broker's own tables".to_owned()),
             Self::MissingColumn { .. } => Some("this is not the table of a TBMQ 1.x broker; check --postgres-url and --postgres-schema".to_owned()),
             Self::MissingRight { role, table } => Some(format!("as the owner: grant select on {table} to {};", quoted(role))),

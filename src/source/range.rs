@@ -20,8 +20,26 @@ pub struct Scope {
 pub enum Part {
     /// Sessions with rows, then contexts without rows.
     All,
-    /// Contexts without rows only: the others are done.
+    /// Sessions with rows only: contexts without rows are another chunk's.
+    RowsOnly,
+    /// Contexts without rows only: sessions with rows are another chunk's.
     ContextsOnly,
+}
+
+impl Part {
+    /// The name under which it is stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::RowsOnly => "rows_only",
+            Self::ContextsOnly => "contexts_only",
+        }
+    }
+
+    /// The part stored under a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::All, Self::RowsOnly, Self::ContextsOnly].into_iter().find(|part| part.name() == name)
+    }
 }
 
 impl Scope {
@@ -40,8 +58,8 @@ impl Scope {
         Self { lower: Some(client.to_owned()), ..self.clone() }
     }
 
-    /// Its contexts without rows.
-    pub fn contexts_only(self) -> Self {
-        Self { part: Part::ContextsOnly, ..self }
+    /// The same ids with another part of their rows.
+    pub fn only(&self, part: Part) -> Self {
+        Self { part, ..self.clone() }
     }
 }

@@ -8,12 +8,7 @@ use crate::support::keyspace::Value as Stored;
 use crate::support::redis::Redis;
 
 fn add(client: &str, limit: &str, messages: &str, ttl: &str) -> Call {
-    Call::new(super::ADD_MESSAGES)
-        .key(set_of(client))
-        .key(last_of(client))
-        .value(limit)
-        .value(messages)
-        .value(ttl)
+    Call::new(super::ADD_MESSAGES).key(set_of(client)).key(last_of(client)).value(limit).value(messages).value(ttl)
 }
 
 fn with_id(script: &'static str, packet_id: &str) -> Call {
@@ -36,9 +31,7 @@ fn two_messages(connection: &mut redis::Connection) {
 fn a_bad_argument_adds_nothing_at_all() {
     let server = Redis::start();
     let mut connection = server.connection();
-    let with_interval = |interval: &str| {
-        format!(r#"[{{"msgExpiryInterval":60}},{{"msgExpiryInterval":{interval}}},{{"qos":1}}]"#)
-    };
+    let with_interval = |interval: &str| format!(r#"[{{"msgExpiryInterval":60}},{{"msgExpiryInterval":{interval}}},{{"qos":1}}]"#);
     let bad = [
         ("10", with_interval("-1"), "60"),
         ("10", with_interval("1.5"), "60"),
@@ -61,9 +54,7 @@ fn a_bad_argument_adds_nothing_at_all() {
         add("c", limit, &messages, ttl).refusal(&mut connection);
         assert!(server.keyspace().0.is_empty(), "{limit} {messages} {ttl}");
     }
-    add("c", "10", "[{},{\"msgExpiryInterval\":null}]", "60")
-        .send(&mut connection)
-        .unwrap();
+    add("c", "10", "[{},{\"msgExpiryInterval\":null}]", "60").send(&mut connection).unwrap();
     assert_eq!(server.keyspace().0.len(), 4);
 }
 
@@ -91,34 +82,19 @@ fn a_trim_and_a_removal_leave_members_of_other_names_their_keys() {
     let mut connection = server.connection();
     run(&mut connection, &["SET", "other", "kept"]);
     run(&mut connection, &["ZADD", &set_of("c"), "0", "other"]);
-    add("c", "1", "[{},{}]", "60")
-        .send(&mut connection)
-        .unwrap();
+    add("c", "1", "[{},{}]", "60").send(&mut connection).unwrap();
     let keys = server.keyspace();
     assert_eq!(keys.members(set_of("c")), [(message_of("c", 2), 2.0)]);
     assert_eq!(keys.text("other").as_deref(), Some("kept"));
     run(&mut connection, &["ZADD", &set_of("c"), "0", "other"]);
-    Call::new(super::REMOVE_MESSAGES)
-        .key(set_of("c"))
-        .key(last_of("c"))
-        .send(&mut connection)
-        .unwrap();
-    assert_eq!(
-        server.keyspace().0.into_keys().collect::<Vec<_>>(),
-        [b"other"]
-    );
+    Call::new(super::REMOVE_MESSAGES).key(set_of("c")).key(last_of("c")).send(&mut connection).unwrap();
+    assert_eq!(server.keyspace().0.into_keys().collect::<Vec<_>>(), [b"other"]);
 }
 
 #[test]
 fn releasing_a_message_twice_keeps_its_deadline() {
     let state = assert_repeatable(&with_id(super::UPDATE_PACKET_TYPE, "2"), two_messages);
-    let Some(Stored::Str {
-        bytes,
-        pexpiretime_ms,
-    }) = state.get(message_of("c", 2))
-    else {
-        panic!("{state:?}")
-    };
+    let Some(Stored::Str { bytes, pexpiretime_ms }) = state.get(message_of("c", 2)) else { panic!("{state:?}") };
     assert_eq!(*pexpiretime_ms, Some(FAR));
     let message: serde_json::Value = serde_json::from_slice(bytes).unwrap();
     assert_eq!(message, json!({"packetId": 2, "packetType": "PUBREL"}));
@@ -130,9 +106,7 @@ fn removing_a_message_or_a_session_twice_is_removing_it_once() {
     assert_eq!(state.members(set_of("c")), [(message_of("c", 2), 2.0)]);
     assert_eq!(state.get(message_of("c", 1)), None);
     assert_eq!(state.text(last_of("c")).as_deref(), Some("2"));
-    let clear = Call::new(super::REMOVE_MESSAGES)
-        .key(set_of("c"))
-        .key(last_of("c"));
+    let clear = Call::new(super::REMOVE_MESSAGES).key(set_of("c")).key(last_of("c"));
     assert!(assert_repeatable(&clear, two_messages).0.is_empty());
 }
 

@@ -7,29 +7,18 @@ const PARTS: [&str; 4] = ["KEYS", "ARGV", "RETURNS", "TWICE"];
 /// The text of one part of a head: what follows `-- NAME:` up to the next part or the end of the comment.
 fn part(script: &str, name: &str) -> Option<String> {
     let head = script.lines().take_while(|line| line.starts_with("--"));
-    let lines: Vec<&str> = head
-        .map(|line| line.trim_start_matches('-').trim())
-        .collect();
-    let begins = |line: &str, name: &str| {
-        line.strip_prefix(name)
-            .is_some_and(|rest| rest.starts_with(':'))
-    };
+    let lines: Vec<&str> = head.map(|line| line.trim_start_matches('-').trim()).collect();
+    let begins = |line: &str, name: &str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':'));
     let first = lines.iter().position(|line| begins(line, name))?;
     let follows = |line: &&str| !PARTS.iter().any(|part| begins(line, part));
     let rest = lines[first + 1..].iter().copied().take_while(follows);
-    let text: Vec<&str> = std::iter::once(&lines[first][name.len() + 1..])
-        .chain(rest)
-        .map(str::trim)
-        .collect();
+    let text: Vec<&str> = std::iter::once(&lines[first][name.len() + 1..]).chain(rest).map(str::trim).collect();
     Some(text.join(" ").trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// The names of the missing or empty parts.
 fn missing(script: &str) -> Vec<&'static str> {
-    PARTS
-        .into_iter()
-        .filter(|name| part(script, name).is_none())
-        .collect()
+    PARTS.into_iter().filter(|name| part(script, name).is_none()).collect()
 }
 
 #[test]
@@ -58,12 +47,8 @@ fn every_script_has_a_complete_head() {
 #[test]
 fn an_empty_part_counts_as_missing() {
     assert_eq!(missing("return 1"), PARTS);
-    let script =
-        "-- Does.\n-- KEYS: none\n-- ARGV:\n-- RETURNS:\n--   one\n-- TWICE: yes\nreturn 1";
+    let script = "-- Does.\n-- KEYS: none\n-- ARGV:\n-- RETURNS:\n--   one\n-- TWICE: yes\nreturn 1";
     assert_eq!(missing(script), ["ARGV"]);
     assert_eq!(part(script, "RETURNS").as_deref(), Some("one"));
-    assert_eq!(
-        missing("local a\n-- KEYS: a\n-- ARGV: b\n-- RETURNS: c\n-- TWICE: d"),
-        PARTS
-    );
+    assert_eq!(missing("local a\n-- KEYS: a\n-- ARGV: b\n-- RETURNS: c\n-- TWICE: d"), PARTS);
 }

@@ -37,11 +37,7 @@ struct Call {
 
 impl Call {
     fn new(script: &'static str) -> Self {
-        Self {
-            script,
-            keys: Vec::new(),
-            values: Vec::new(),
-        }
+        Self { script, keys: Vec::new(), values: Vec::new() }
     }
 
     fn key(mut self, key: impl AsRef<[u8]>) -> Self {
@@ -56,11 +52,7 @@ impl Call {
 
     fn command(&self) -> redis::Cmd {
         let mut command = redis::cmd("EVAL");
-        command
-            .arg(self.script)
-            .arg(self.keys.len())
-            .arg(&self.keys)
-            .arg(&self.values);
+        command.arg(self.script).arg(self.keys.len()).arg(&self.keys).arg(&self.values);
         command
     }
 
@@ -80,9 +72,7 @@ impl Call {
 /// A call whose reply nobody reads: the connection is closed right after it was sent.
 fn send_and_lose_the_reply(server: &Redis, call: &Call) {
     let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
-    socket
-        .write_all(&call.command().get_packed_command())
-        .unwrap();
+    socket.write_all(&call.command().get_packed_command()).unwrap();
 }
 
 /// Asserts that `call`, on top of what `prepare` makes, gives one and the same state when it is sent once, twice, and
@@ -122,10 +112,7 @@ fn message_of(client: &str, packet_id: u32) -> String {
 }
 
 fn run(connection: &mut Connection, line: &[&str]) {
-    redis::cmd(line[0])
-        .arg(&line[1..])
-        .exec(connection)
-        .unwrap();
+    redis::cmd(line[0]).arg(&line[1..]).exec(connection).unwrap();
 }
 
 /// The reply of integers in (lists of) lists.

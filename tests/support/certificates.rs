@@ -29,17 +29,11 @@ impl Certificates {
     pub fn make(directory: &Path) -> Self {
         std::fs::write(directory.join("openssl.cnf"), CONFIG).unwrap();
         let openssl = |line: &str| {
-            run(Command::new("openssl")
-                .current_dir(directory)
-                .args(line.split_whitespace()));
+            run(Command::new("openssl").current_dir(directory).args(line.split_whitespace()));
         };
         let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -config openssl.cnf";
-        openssl(&format!(
-            "req -x509 -days 7 {key} -extensions authority -keyout ca.key -out ca.crt"
-        ));
-        openssl(&format!(
-            "req -new {key} -subj /CN=localhost -keyout server.key -out server.csr"
-        ));
+        openssl(&format!("req -x509 -days 7 {key} -extensions authority -keyout ca.key -out ca.crt"));
+        openssl(&format!("req -new {key} -subj /CN=localhost -keyout server.key -out server.csr"));
         openssl(
             "x509 -req -days 7 -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial \
              -extfile openssl.cnf -extensions server -out server.crt",

@@ -25,14 +25,7 @@ impl RedisCluster {
         let nodes: Vec<Redis> = (0..3)
             .map(|_| {
                 let bus = free_port().to_string();
-                let mut all = vec![
-                    "--cluster-enabled",
-                    "yes",
-                    "--cluster-node-timeout",
-                    "2000",
-                    "--cluster-port",
-                    &bus,
-                ];
+                let mut all = vec!["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", &bus];
                 all.extend(arguments);
                 let node = Redis::start_with(&all);
                 buses.push(bus);
@@ -56,11 +49,7 @@ impl RedisCluster {
 
     /// Waits until every node sees all slots served and all nodes.
     pub fn wait_until_well(&self) {
-        let wanted = [
-            "cluster_state:ok",
-            "cluster_slots_ok:16384",
-            "cluster_known_nodes:3",
-        ];
+        let wanted = ["cluster_state:ok", "cluster_slots_ok:16384", "cluster_known_nodes:3"];
         for node in &self.nodes {
             wait_until("the cluster to be well", || {
                 let info = node.cli(&["CLUSTER", "INFO"]);
@@ -88,18 +77,11 @@ impl RedisCluster {
     pub fn owner(&self, slot: u16) -> usize {
         let owns = |node: &Redis| {
             let own = node.cli(&["CLUSTER", "NODES"]);
-            let line = own
-                .lines()
-                .find(|line| line.contains("myself"))
-                .unwrap()
-                .to_owned();
-            line.split_whitespace()
-                .skip(8)
-                .filter(|range| !range.starts_with('['))
-                .any(|range| {
-                    let (first, last) = range.split_once('-').unwrap_or((range, range));
-                    (first.parse::<u16>().unwrap()..=last.parse().unwrap()).contains(&slot)
-                })
+            let line = own.lines().find(|line| line.contains("myself")).unwrap().to_owned();
+            line.split_whitespace().skip(8).filter(|range| !range.starts_with('[')).any(|range| {
+                let (first, last) = range.split_once('-').unwrap_or((range, range));
+                (first.parse::<u16>().unwrap()..=last.parse().unwrap()).contains(&slot)
+            })
         };
         self.nodes.iter().position(owns).unwrap()
     }
@@ -107,14 +89,8 @@ impl RedisCluster {
     /// Begins to move a slot: its keys stay where they are for the moment.
     pub fn begin_migration(&self, slot: u16, from: usize, to: usize) {
         let slot = slot.to_string();
-        self.cli(
-            to,
-            &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &self.id(from)],
-        );
-        self.cli(
-            from,
-            &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &self.id(to)],
-        );
+        self.cli(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &self.id(from)]);
+        self.cli(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &self.id(to)]);
     }
 
     /// Moves some keys of a slot in migration.
@@ -130,32 +106,17 @@ impl RedisCluster {
         let slot = slot.to_string();
         loop {
             let mut connection = self.nodes[from].connection();
-            let keys: Vec<Vec<u8>> = redis::cmd("CLUSTER")
-                .arg("GETKEYSINSLOT")
-                .arg(&slot)
-                .arg(100)
-                .query(&mut connection)
-                .unwrap();
+            let keys: Vec<Vec<u8>> = redis::cmd("CLUSTER").arg("GETKEYSINSLOT").arg(&slot).arg(100).query(&mut connection).unwrap();
             if keys.is_empty() {
                 break;
             }
             let mut migrate = redis::cmd("MIGRATE");
-            migrate
-                .arg("127.0.0.1")
-                .arg(self.nodes[to].port)
-                .arg("")
-                .arg(0)
-                .arg(5000)
-                .arg("KEYS")
-                .arg(keys);
+            migrate.arg("127.0.0.1").arg(self.nodes[to].port).arg("").arg(0).arg(5000).arg("KEYS").arg(keys);
             migrate.exec(&mut connection).unwrap();
         }
         let owner = self.id(to);
         // The new owner first: no moment without one.
-        for node in [to, from]
-            .into_iter()
-            .chain((0..self.nodes.len()).filter(|node| ![from, to].contains(node)))
-        {
+        for node in [to, from].into_iter().chain((0..self.nodes.len()).filter(|node| ![from, to].contains(node))) {
             self.cli(node, &["CLUSTER", "SETSLOT", &slot, "NODE", &owner]);
         }
     }

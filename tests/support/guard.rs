@@ -56,11 +56,7 @@ impl Guard {
     /// Makes the directory. `last_signal` is what stops the server at the end: `KILL`, or gentler where it has
     /// children or shared memory of its own.
     pub fn new(last_signal: &str) -> Self {
-        let dir = tempfile::Builder::new()
-            .prefix("tbmq-migrate-test-")
-            .tempdir()
-            .unwrap()
-            .keep();
+        let dir = tempfile::Builder::new().prefix("tbmq-migrate-test-").tempdir().unwrap().keep();
         // The PostgreSQL server may run as another user.
         std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)).unwrap();
         let mut watchdog = Command::new("sh")
@@ -75,13 +71,7 @@ impl Guard {
             .unwrap();
         let orders = watchdog.stdin.take();
         let answers = BufReader::new(watchdog.stdout.take().unwrap());
-        Self {
-            dir,
-            watchdog,
-            orders,
-            answers,
-            pid: None,
-        }
+        Self { dir, watchdog, orders, answers, pid: None }
     }
 
     /// The directory.
@@ -99,15 +89,8 @@ impl Guard {
     /// Panics with the log when the server ends for another reason than a [`StartError`], or takes too long.
     pub fn start(&mut self, command: &[String], ready: &str) -> Result<(), StartError> {
         assert!(self.pid.is_none(), "a server runs here already");
-        let words: Vec<String> = command
-            .iter()
-            .map(|word| format!("'{}'", word.replace('\'', r"'\''")))
-            .collect();
-        std::fs::write(
-            self.dir.join("command"),
-            format!("exec {}\n", words.join(" ")),
-        )
-        .unwrap();
+        let words: Vec<String> = command.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+        std::fs::write(self.dir.join("command"), format!("exec {}\n", words.join(" "))).unwrap();
         let offset = self.log().len();
         self.pid = Some(self.order("start").parse().unwrap());
         let deadline = Instant::now() + PATIENCE;
@@ -130,11 +113,7 @@ impl Guard {
                 }
             }
             let failed = ended || Instant::now() > deadline;
-            assert!(
-                !failed,
-                "the server does not start: {command:?}\n{}",
-                self.log()
-            );
+            assert!(!failed, "the server does not start: {command:?}\n{}", self.log());
             std::thread::sleep(Duration::from_millis(3));
         }
     }
@@ -185,10 +164,6 @@ impl Drop for Guard {
 pub fn run(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{stderr}",
-        output.status
-    );
+    assert!(output.status.success(), "{command:?}: {}\n{stderr}", output.status);
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -7,10 +7,7 @@ use std::fmt;
 #[derive(Clone, PartialEq)]
 pub enum Value {
     /// A string and its deadline in Unix ms (none: it stays for ever).
-    Str {
-        bytes: Vec<u8>,
-        pexpiretime_ms: Option<i64>,
-    },
+    Str { bytes: Vec<u8>, pexpiretime_ms: Option<i64> },
     /// A sorted set in its own order.
     ZSet(Vec<(Vec<u8>, f64)>),
     /// Any other type, by name.
@@ -36,12 +33,7 @@ impl Keyspace {
         let mut keys = Self::default();
         let mut cursor = 0_u64;
         loop {
-            let (next, page): (u64, Vec<Vec<u8>>) = redis::cmd("SCAN")
-                .arg(cursor)
-                .arg("COUNT")
-                .arg(1000)
-                .query(connection)
-                .unwrap();
+            let (next, page): (u64, Vec<Vec<u8>>) = redis::cmd("SCAN").arg(cursor).arg("COUNT").arg(1000).query(connection).unwrap();
             for key in page {
                 if let Some(value) = read_value(connection, &key, before) {
                     keys.0.insert(key, value);
@@ -76,10 +68,7 @@ impl Keyspace {
     pub fn members(&self, key: impl AsRef<[u8]>) -> Vec<(String, f64)> {
         match self.get(key) {
             None => Vec::new(),
-            Some(Value::ZSet(members)) => members
-                .iter()
-                .map(|(member, score)| (String::from_utf8_lossy(member).into_owned(), *score))
-                .collect(),
+            Some(Value::ZSet(members)) => members.iter().map(|(member, score)| (String::from_utf8_lossy(member).into_owned(), *score)).collect(),
             Some(other) => panic!("not a sorted set: {other:?}"),
         }
     }
@@ -91,12 +80,7 @@ fn read_value(connection: &mut redis::Connection, key: &[u8], before: &[&str]) -
         for word in before {
             pipe.cmd(word).ignore();
         }
-        pipe.cmd(line[0])
-            .arg(key)
-            .arg(&line[1..])
-            .query::<(redis::Value,)>(connection)
-            .unwrap()
-            .0
+        pipe.cmd(line[0]).arg(key).arg(&line[1..]).query::<(redis::Value,)>(connection).unwrap().0
     };
     let kind: String = redis::from_redis_value(ask(&["TYPE"])).unwrap();
     match kind.as_str() {
@@ -104,10 +88,7 @@ fn read_value(connection: &mut redis::Connection, key: &[u8], before: &[&str]) -
         "string" => {
             let bytes: Option<Vec<u8>> = redis::from_redis_value(ask(&["GET"])).unwrap();
             let deadline: i64 = redis::from_redis_value(ask(&["PEXPIRETIME"])).unwrap();
-            Some(Value::Str {
-                bytes: bytes?,
-                pexpiretime_ms: (deadline >= 0).then_some(deadline),
-            })
+            Some(Value::Str { bytes: bytes?, pexpiretime_ms: (deadline >= 0).then_some(deadline) })
         }
         "zset" => {
             let range = ask(&["ZRANGE", "0", "-1", "WITHSCORES"]);
@@ -120,24 +101,11 @@ fn read_value(connection: &mut redis::Connection, key: &[u8], before: &[&str]) -
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Str {
-                bytes,
-                pexpiretime_ms: None,
-            } => write!(f, "{:?}", String::from_utf8_lossy(bytes)),
-            Self::Str {
-                bytes,
-                pexpiretime_ms: Some(deadline),
-            } => {
+            Self::Str { bytes, pexpiretime_ms: None } => write!(f, "{:?}", String::from_utf8_lossy(bytes)),
+            Self::Str { bytes, pexpiretime_ms: Some(deadline) } => {
                 write!(f, "{:?} until {deadline}", String::from_utf8_lossy(bytes))
             }
-            Self::ZSet(members) => f
-                .debug_map()
-                .entries(
-                    members
-                        .iter()
-                        .map(|(member, score)| (String::from_utf8_lossy(member), score)),
-                )
-                .finish(),
+            Self::ZSet(members) => f.debug_map().entries(members.iter().map(|(member, score)| (String::from_utf8_lossy(member), score))).finish(),
             Self::Other(kind) => write!(f, "a {kind}"),
         }
     }
@@ -145,12 +113,6 @@ impl fmt::Debug for Value {
 
 impl fmt::Debug for Keyspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map()
-            .entries(
-                self.0
-                    .iter()
-                    .map(|(key, value)| (String::from_utf8_lossy(key), value)),
-            )
-            .finish()
+        f.debug_map().entries(self.0.iter().map(|(key, value)| (String::from_utf8_lossy(key), value))).finish()
     }
 }

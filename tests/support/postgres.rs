@@ -65,20 +65,9 @@ impl Postgres {
     /// A private server, for tests that stop it or need `settings` of their own (they win over the harness's).
     pub fn start(settings: &[(&str, &str)]) -> Self {
         let guard = Guard::new("QUIT");
-        run(Command::new("cp")
-            .arg("-a")
-            .arg(template())
-            .arg(guard.path().join("data")));
-        let settings = settings
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        let mut server = Self {
-            guard,
-            port: 0,
-            settings,
-            databases: AtomicU32::new(0),
-        };
+        run(Command::new("cp").arg("-a").arg(template()).arg(guard.path().join("data")));
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let mut server = Self { guard, port: 0, settings, databases: AtomicU32::new(0) };
         for _ in 0..20 {
             server.port = free_port();
             let command = server.command();
@@ -103,12 +92,10 @@ impl Postgres {
     /// Starts the server again: same port, same data.
     pub fn start_again(&mut self) {
         let command = self.command();
-        wait_until("the killed server's children to end", || {
-            match self.guard.start(&command, READY) {
-                Ok(()) => true,
-                Err(StartError::StillInUse) => false,
-                Err(StartError::PortTaken) => panic!("port {} was taken meanwhile", self.port),
-            }
+        wait_until("the killed server's children to end", || match self.guard.start(&command, READY) {
+            Ok(()) => true,
+            Err(StartError::StillInUse) => false,
+            Err(StartError::PortTaken) => panic!("port {} was taken meanwhile", self.port),
         });
     }
 
@@ -142,11 +129,7 @@ impl Postgres {
     fn existing(&self, name: &str) -> Database {
         let port = self.port;
         let url = format!("postgres://{USER}:{PASSWORD_IN_URL}@127.0.0.1:{port}/{name}");
-        Database {
-            url,
-            name: name.to_owned(),
-            port,
-        }
+        Database { url, name: name.to_owned(), port }
     }
 
     fn command(&self) -> Vec<String> {
@@ -166,10 +149,7 @@ impl Postgres {
             ("max_replication_slots", "20"),
             ("shared_buffers", "64MB"),
         ];
-        let theirs = self
-            .settings
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let theirs = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in ours.into_iter().chain(theirs) {
             words.push("-c".to_owned());
             words.push(format!("{name}={value}"));
@@ -204,8 +184,7 @@ impl Database {
     ///
     /// Panics with the server's message at the first that fails.
     pub fn psql(&self, sql: &str) -> String {
-        self.try_psql(sql)
-            .unwrap_or_else(|message| panic!("psql on {}: {message}\n{sql}", self.name))
+        self.try_psql(sql).unwrap_or_else(|message| panic!("psql on {}: {message}\n{sql}", self.name))
     }
 
     /// The same with the server's message as the error.
@@ -216,33 +195,16 @@ impl Database {
     /// Loads a CSV file as PostgreSQL writes it, its first line being the columns' names.
     pub fn load_csv(&self, table: &str, path: impl AsRef<Path>) {
         let path = path.as_ref();
-        let bytes =
-            std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let end = bytes
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .unwrap_or(bytes.len());
+        let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
         let columns = String::from_utf8(bytes[..end].to_vec()).unwrap();
-        let copy = format!(
-            "copy {table} ({}) from stdin with (format csv, header)",
-            columns.trim()
-        );
-        self.feed(&["-c", &copy], &bytes)
-            .unwrap_or_else(|message| panic!("{}: {message}", path.display()));
+        let copy = format!("copy {table} ({}) from stdin with (format csv, header)", columns.trim());
+        self.feed(&["-c", &copy], &bytes).unwrap_or_else(|message| panic!("{}: {message}", path.display()));
     }
 
     fn feed(&self, arguments: &[&str], input: &[u8]) -> Result<String, String> {
         let mut child = Command::new(client())
-            .args([
-                "-X",
-                "-q",
-                "-A",
-                "-t",
-                "-v",
-                "ON_ERROR_STOP=1",
-                "-d",
-                &self.url,
-            ])
+            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &self.url])
             .args(arguments)
             .env("PGOPTIONS", "-c client_min_messages=warning")
             .stdin(Stdio::piped())
@@ -253,16 +215,12 @@ impl Database {
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
         // Beside the reading of the output, or both sides may wait for each other. A psql that gave up closes the pipe.
-        let writer =
-            std::thread::spawn(move || std::io::Write::write_all(&mut stdin, &input).is_ok());
+        let writer = std::thread::spawn(move || std::io::Write::write_all(&mut stdin, &input).is_ok());
         let output = child.wait_with_output().unwrap();
         let written = writer.join().unwrap();
         if output.status.success() {
             assert!(written, "psql did not read its input");
-            Ok(String::from_utf8(output.stdout)
-                .unwrap()
-                .trim_end()
-                .to_owned())
+            Ok(String::from_utf8(output.stdout).unwrap().trim_end().to_owned())
         } else {
             Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
         }
@@ -274,14 +232,7 @@ fn as_server_user() -> Vec<String> {
     if !is_root() {
         return Vec::new();
     }
-    [
-        "setpriv",
-        "--reuid=postgres",
-        "--regid=postgres",
-        "--clear-groups",
-    ]
-    .map(str::to_owned)
-    .to_vec()
+    ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"].map(str::to_owned).to_vec()
 }
 
 fn is_root() -> bool {
@@ -294,18 +245,9 @@ fn binary(name: &str) -> PathBuf {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let debian = std::fs::read_dir("/usr/lib/postgresql")
-            .into_iter()
-            .flatten()
-            .flatten();
-        let mut versions: Vec<(u32, PathBuf)> = debian
-            .filter_map(|entry| {
-                Some((
-                    entry.file_name().to_str()?.parse().ok()?,
-                    entry.path().join("bin"),
-                ))
-            })
-            .collect();
+        let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+        let mut versions: Vec<(u32, PathBuf)> =
+            debian.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin")))).collect();
         versions.sort_by(|a, b| b.cmp(a));
         std::env::split_paths(&path)
             .chain(versions.into_iter().map(|(_, directory)| directory))
@@ -318,11 +260,7 @@ fn binary(name: &str) -> PathBuf {
 /// `psql`: beside the server, or where only the client package put it.
 fn client() -> PathBuf {
     let beside = binary("psql");
-    if beside.is_file() {
-        beside
-    } else {
-        PathBuf::from("psql")
-    }
+    if beside.is_file() { beside } else { PathBuf::from("psql") }
 }
 
 /// The initialised data directory of this version and user.
@@ -353,27 +291,14 @@ fn template() -> &'static Path {
         words.push(binary("initdb").display().to_string());
         run(Command::new(&words[0])
             .args(&words[1..])
-            .args([
-                "-U",
-                USER,
-                "--auth=scram-sha-256",
-                "--encoding=UTF8",
-                "--locale=C.UTF-8",
-                "--no-sync",
-            ])
+            .args(["-U", USER, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"])
             .arg("--pwfile")
             .arg(&password)
             .arg("-D")
             .arg(&data)
             .current_dir("/"));
-        let draft = tempfile::Builder::new()
-            .prefix("draft-")
-            .tempdir_in(&home)
-            .unwrap();
-        run(Command::new("cp")
-            .arg("-a")
-            .arg(&data)
-            .arg(draft.path().join("data")));
+        let draft = tempfile::Builder::new().prefix("draft-").tempdir_in(&home).unwrap();
+        run(Command::new("cp").arg("-a").arg(&data).arg(draft.path().join("data")));
         if let Err(error) = std::fs::rename(draft.path().join("data"), &place) {
             assert!(place.is_dir(), "{}: {error}", place.display());
         }

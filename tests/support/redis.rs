@@ -34,33 +34,16 @@ impl Redis {
     pub fn start_tls(arguments: &[&str]) -> Self {
         let guard = Guard::new("KILL");
         let made = Certificates::make(guard.path());
-        let files = [
-            made.server_certificate(),
-            made.server_key(),
-            made.authority(),
-        ]
-        .map(|path| path.display().to_string());
+        let files = [made.server_certificate(), made.server_key(), made.authority()].map(|path| path.display().to_string());
         let mut all = vec!["--tls-auth-clients", "no"];
-        all.extend([
-            "--tls-cert-file",
-            &files[0],
-            "--tls-key-file",
-            &files[1],
-            "--tls-ca-cert-file",
-            &files[2],
-        ]);
+        all.extend(["--tls-cert-file", &files[0], "--tls-key-file", &files[1], "--tls-ca-cert-file", &files[2]]);
         all.extend(arguments);
         Self::launch(guard, &all, true)
     }
 
     fn launch(guard: Guard, arguments: &[&str], tls: bool) -> Self {
         let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
-        let mut server = Self {
-            guard,
-            arguments,
-            tls,
-            port: 0,
-        };
+        let mut server = Self { guard, arguments, tls, port: 0 };
         for _ in 0..20 {
             server.port = free_port();
             let command = server.command();
@@ -108,8 +91,7 @@ impl Redis {
 
     /// Runs `redis-cli` (raw output, no prompt); panics when the server answers with an error.
     pub fn cli(&self, arguments: &[&str]) -> String {
-        self.try_cli(arguments)
-            .unwrap_or_else(|message| panic!("redis-cli {arguments:?}: {message}"))
+        self.try_cli(arguments).unwrap_or_else(|message| panic!("redis-cli {arguments:?}: {message}"))
     }
 
     /// The same with the server's error as the error.
@@ -120,10 +102,7 @@ impl Redis {
 
     /// A blocking connection (not for TLS servers: use [`Self::cli`]).
     pub fn connection(&self) -> redis::Connection {
-        redis::Client::open(self.url())
-            .unwrap()
-            .get_connection()
-            .unwrap()
+        redis::Client::open(self.url()).unwrap().get_connection().unwrap()
     }
 
     /// Everything in database 0.
@@ -140,22 +119,9 @@ impl Redis {
         } else {
             words.extend(["--port", &port]);
         }
-        words.extend([
-            "--bind",
-            "127.0.0.1",
-            "--dir",
-            &dir,
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-        ]);
+        words.extend(["--bind", "127.0.0.1", "--dir", &dir, "--save", "", "--appendonly", "no"]);
         words.extend(["--maxmemory-policy", "noeviction", "--daemonize", "no"]);
-        words
-            .into_iter()
-            .map(str::to_owned)
-            .chain(self.arguments.iter().cloned())
-            .collect()
+        words.into_iter().map(str::to_owned).chain(self.arguments.iter().cloned()).collect()
     }
 }
 
@@ -166,18 +132,7 @@ pub fn cli(port: u16, authority: Option<&Path>, arguments: &[&str]) -> Result<St
     if let Some(authority) = authority {
         command.arg("--tls").arg("--cacert").arg(authority);
     }
-    let output = command
-        .args(arguments)
-        .env_remove("REDISCLI_AUTH")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let stdout = String::from_utf8_lossy(&output.stdout)
-        .trim_end()
-        .to_owned();
-    if output.status.success() {
-        Ok(stdout)
-    } else {
-        Err(stdout + &String::from_utf8_lossy(&output.stderr))
-    }
+    let output = command.args(arguments).env_remove("REDISCLI_AUTH").stdin(Stdio::null()).output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    if output.status.success() { Ok(stdout) } else { Err(stdout + &String::from_utf8_lossy(&output.stderr)) }
 }

@@ -22,10 +22,7 @@ fn a_private_postgres_keeps_its_data_over_a_stop_and_a_crash_and_is_gone_after_d
     let mut server = Postgres::start(&[("max_connections", "33")]);
     let directory = server.directory().to_owned();
     let database = server.database();
-    assert_eq!(
-        database.psql("show max_connections; show wal_level; show fsync"),
-        "33\nlogical\noff"
-    );
+    assert_eq!(database.psql("show max_connections; show wal_level; show fsync"), "33\nlogical\noff");
     database.create_tables();
     database.psql("insert into device_session_ctx values ('a', 1, 0, 1)");
     server.stop_fast();
@@ -34,10 +31,7 @@ fn a_private_postgres_keeps_its_data_over_a_stop_and_a_crash_and_is_gone_after_d
     database.psql("insert into device_session_ctx values ('b', 1, 0, 1); checkpoint");
     server.kill9();
     server.start_again();
-    assert_eq!(
-        database.psql("select client_id from device_session_ctx order by 1"),
-        "a\nb"
-    );
+    assert_eq!(database.psql("select client_id from device_session_ctx order by 1"), "a\nb");
     drop(server);
     assert!(!directory.exists());
     database.try_psql("select 1").unwrap_err();
@@ -48,21 +42,13 @@ fn the_shared_postgres_gives_each_test_an_empty_database_and_asks_for_the_passwo
     let first = Postgres::shared().database();
     first.create_tables();
     let second = Postgres::shared().database();
-    assert_eq!(
-        second.psql("select count(*) from pg_tables where schemaname = 'public'"),
-        "0"
-    );
-    let message = first
-        .try_psql("select 1; select no_such_column")
-        .unwrap_err();
+    assert_eq!(second.psql("select count(*) from pg_tables where schemaname = 'public'"), "0");
+    let message = first.try_psql("select 1; select no_such_column").unwrap_err();
     assert!(message.contains("no_such_column"), "{message}");
     let mut wrong = first.clone();
     wrong.url = wrong.url.replace("correct", "incorrect");
     let message = wrong.try_psql("select 1").unwrap_err();
-    assert!(
-        message.contains("password authentication failed"),
-        "{message}"
-    );
+    assert!(message.contains("password authentication failed"), "{message}");
 }
 
 #[tokio::test]
@@ -71,17 +57,10 @@ async fn a_pool_and_a_loaded_csv_see_the_same_rows() {
     database.create_tables();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("rows.csv");
-    std::fs::write(
-        &path,
-        "client_id,last_updated_time,last_serial_number,last_packet_id\n\"a,\"\"b\",7,,\n",
-    )
-    .unwrap();
+    std::fs::write(&path, "client_id,last_updated_time,last_serial_number,last_packet_id\n\"a,\"\"b\",7,,\n").unwrap();
     database.load_csv("device_session_ctx", &path);
     let row: (String, i64, Option<i64>, Option<i32>) =
-        sqlx::query_as("select * from device_session_ctx")
-            .fetch_one(&database.pool().await)
-            .await
-            .unwrap();
+        sqlx::query_as("select * from device_session_ctx").fetch_one(&database.pool().await).await.unwrap();
     assert_eq!(row, ("a,\"b".to_owned(), 7, None, None));
 }
 
@@ -90,24 +69,15 @@ fn a_redis_answers_shows_its_keys_and_is_gone_after_drop() {
     let mut server = Redis::start_with(&["--maxmemory", "10mb"]);
     let directory = server.directory().to_owned();
     let pid = server.pid().unwrap();
-    assert_eq!(
-        server.cli(&["CONFIG", "GET", "maxmemory"]),
-        "maxmemory\n10485760"
-    );
+    assert_eq!(server.cli(&["CONFIG", "GET", "maxmemory"]), "maxmemory\n10485760");
     server.cli(&["SET", "s", "text", "PXAT", "9000000000000"]);
     server.cli(&["ZADD", "z", "2", "two", "1", "one"]);
     server.cli(&["HSET", "h", "f", "v"]);
     server.try_cli(&["INCR", "z"]).unwrap_err();
     let keys = server.keyspace();
-    let text = Value::Str {
-        bytes: b"text".to_vec(),
-        pexpiretime_ms: Some(9_000_000_000_000),
-    };
+    let text = Value::Str { bytes: b"text".to_vec(), pexpiretime_ms: Some(9_000_000_000_000) };
     assert_eq!(keys.get("s"), Some(&text));
-    assert_eq!(
-        keys.members("z"),
-        [("one".to_owned(), 1.0), ("two".to_owned(), 2.0)]
-    );
+    assert_eq!(keys.members("z"), [("one".to_owned(), 1.0), ("two".to_owned(), 2.0)]);
     assert_eq!(keys.get("h"), Some(&Value::Other("hash".to_owned())));
     assert_eq!(keys.0.len(), 3);
     server.kill9();
@@ -123,29 +93,14 @@ fn a_redis_answers_shows_its_keys_and_is_gone_after_drop() {
 fn a_tls_redis_has_users_of_its_own_and_refuses_plain_text() {
     let server = Redis::start_tls(&[]);
     server.cli(&["ACL", "SETUSER", "writer", "on", ">secret", "~*", "+@all"]);
-    assert_eq!(
-        server.cli(&[
-            "--user",
-            "writer",
-            "--pass",
-            "secret",
-            "--no-auth-warning",
-            "ACL",
-            "WHOAMI"
-        ]),
-        "writer"
-    );
+    assert_eq!(server.cli(&["--user", "writer", "--pass", "secret", "--no-auth-warning", "ACL", "WHOAMI"]), "writer");
     super::redis::cli(server.port, None, &["PING"]).unwrap_err();
 }
 
 #[test]
 fn a_cluster_serves_every_slot_and_moves_one() {
     let cluster = RedisCluster::start();
-    let directories: Vec<PathBuf> = cluster
-        .nodes
-        .iter()
-        .map(|node| node.directory().to_owned())
-        .collect();
+    let directories: Vec<PathBuf> = cluster.nodes.iter().map(|node| node.directory().to_owned()).collect();
     let slot = cluster.slot("{a}x");
     assert_eq!(slot, 15_495);
     assert_eq!((cluster.owner(0), cluster.owner(slot)), (0, 2));
@@ -168,9 +123,7 @@ fn sentinels_give_the_replica_the_masters_place() {
     let mut group = Sentinel::start();
     assert_eq!((group.master(), group.sentinel_urls().len()), (0, 3));
     group.servers[0].cli(&["SET", "k", "v"]);
-    wait_until("the replica to have the key", || {
-        group.servers[1].cli(&["GET", "k"]) == "v"
-    });
+    wait_until("the replica to have the key", || group.servers[1].cli(&["GET", "k"]) == "v");
     group.kill_master();
     assert_eq!(group.master(), 1);
     group.servers[1].cli(&["SET", "k", "w"]);
@@ -191,11 +144,7 @@ fn servers_for_a_process_that_is_killed() {
     };
     let redis = Redis::start();
     let postgres = Postgres::shared();
-    let report = format!(
-        "{}\n{}\n",
-        redis.directory().display(),
-        postgres.directory().display()
-    );
+    let report = format!("{}\n{}\n", redis.directory().display(), postgres.directory().display());
     std::fs::write(Path::new(&file).with_extension("draft"), report).unwrap();
     std::fs::rename(Path::new(&file).with_extension("draft"), &file).unwrap();
     let mut line = String::new();
@@ -207,11 +156,7 @@ fn a_killed_test_process_leaves_no_server_behind() {
     let scratch = tempfile::tempdir().unwrap();
     let report = scratch.path().join("report");
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--ignored",
-            "--exact",
-            "support::selftest::servers_for_a_process_that_is_killed",
-        ])
+        .args(["--ignored", "--exact", "support::selftest::servers_for_a_process_that_is_killed"])
         .env("TBMQ_MIGRATE_TEST_REPORT", &report)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -219,16 +164,12 @@ fn a_killed_test_process_leaves_no_server_behind() {
         .process_group(0)
         .spawn()
         .unwrap();
-    let directories = wait_for("the servers of the other process", || {
-        std::fs::read_to_string(&report).ok()
-    });
+    let directories = wait_for("the servers of the other process", || std::fs::read_to_string(&report).ok());
     let directories: Vec<&Path> = directories.lines().map(Path::new).collect();
     assert!(directories.len() == 2 && directories.iter().all(|directory| directory.exists()));
     child.kill().unwrap();
     child.wait().unwrap();
-    wait_until("the directories to be removed", || {
-        directories.iter().all(|directory| !directory.exists())
-    });
+    wait_until("the directories to be removed", || directories.iter().all(|directory| !directory.exists()));
 }
 
 #[test]

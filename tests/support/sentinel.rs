@@ -23,35 +23,15 @@ impl Sentinel {
     pub fn start() -> Self {
         let master = Redis::start_with(&["--repl-diskless-sync-delay", "0"]);
         let port = master.port.to_string();
-        let replica = Redis::start_with(&[
-            "--repl-diskless-sync-delay",
-            "0",
-            "--replicaof",
-            "127.0.0.1",
-            &port,
-        ]);
-        wait_until("the replica to be in step", || {
-            replica
-                .cli(&["INFO", "replication"])
-                .contains("master_link_status:up")
-        });
+        let replica = Redis::start_with(&["--repl-diskless-sync-delay", "0", "--replicaof", "127.0.0.1", &port]);
+        wait_until("the replica to be in step", || replica.cli(&["INFO", "replication"]).contains("master_link_status:up"));
         let sentinels = (0..3).map(|_| Watcher::start(master.port)).collect();
-        let group = Self {
-            servers: vec![master, replica],
-            sentinels,
-        };
+        let group = Self { servers: vec![master, replica], sentinels };
         for watcher in &group.sentinels {
             wait_until("the sentinels to know each other", || {
                 let state = watcher.cli(&["SENTINEL", "MASTER", MASTER]);
-                let value = |name: &str| {
-                    state
-                        .lines()
-                        .skip_while(|line| *line != name)
-                        .nth(1)
-                        .map(str::to_owned)
-                };
-                value("num-other-sentinels").as_deref() == Some("2")
-                    && value("num-slaves").as_deref() == Some("1")
+                let value = |name: &str| state.lines().skip_while(|line| *line != name).nth(1).map(str::to_owned);
+                value("num-other-sentinels").as_deref() == Some("2") && value("num-slaves").as_deref() == Some("1")
             });
         }
         group
@@ -64,20 +44,14 @@ impl Sentinel {
 
     /// `redis://127.0.0.1:port` of each sentinel.
     pub fn sentinel_urls(&self) -> Vec<String> {
-        self.sentinels
-            .iter()
-            .map(|watcher| format!("redis://127.0.0.1:{}", watcher.port))
-            .collect()
+        self.sentinels.iter().map(|watcher| format!("redis://127.0.0.1:{}", watcher.port)).collect()
     }
 
     /// The index in `servers` of the master that the first sentinel names.
     pub fn master(&self) -> usize {
         let answer = self.sentinels[0].cli(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER]);
         let port: u16 = answer.lines().nth(1).unwrap().parse().unwrap();
-        self.servers
-            .iter()
-            .position(|server| server.port == port)
-            .unwrap()
+        self.servers.iter().position(|server| server.port == port).unwrap()
     }
 
     /// Kills the master; returns when every sentinel names the other server and that one takes writes.
@@ -90,11 +64,7 @@ impl Sentinel {
     /// Makes the sentinels change the master in order; the old one becomes a replica.
     pub fn failover(&self) {
         let old = self.master();
-        wait_until("the sentinels to accept a failover", || {
-            self.sentinels[0]
-                .try_cli(&["SENTINEL", "FAILOVER", MASTER])
-                .is_ok()
-        });
+        wait_until("the sentinels to accept a failover", || self.sentinels[0].try_cli(&["SENTINEL", "FAILOVER", MASTER]).is_ok());
         self.wait_for_master(1 - old);
     }
 
@@ -102,16 +72,10 @@ impl Sentinel {
         let port = self.servers[server].port.to_string();
         for watcher in &self.sentinels {
             wait_until("the sentinels to name the next master", || {
-                watcher
-                    .cli(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER])
-                    .lines()
-                    .nth(1)
-                    == Some(port.as_str())
+                watcher.cli(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER]).lines().nth(1) == Some(port.as_str())
             });
         }
-        wait_until("the next master to take writes", || {
-            self.servers[server].cli(&["ROLE"]).starts_with("master")
-        });
+        wait_until("the next master to take writes", || self.servers[server].cli(&["ROLE"]).starts_with("master"));
     }
 }
 
@@ -129,11 +93,7 @@ impl Watcher {
                  sentinel failover-timeout {MASTER} 5000\n"
             );
             std::fs::write(&file, config).unwrap();
-            let command = [
-                "redis-server".to_owned(),
-                file.display().to_string(),
-                "--sentinel".to_owned(),
-            ];
+            let command = ["redis-server".to_owned(), file.display().to_string(), "--sentinel".to_owned()];
             match guard.start(&command, "+monitor master") {
                 Ok(()) => return Self { guard, port },
                 Err(StartError::PortTaken | StartError::StillInUse) => {}
@@ -143,8 +103,7 @@ impl Watcher {
     }
 
     fn cli(&self, arguments: &[&str]) -> String {
-        self.try_cli(arguments)
-            .unwrap_or_else(|message| panic!("redis-cli {arguments:?}: {message}"))
+        self.try_cli(arguments).unwrap_or_else(|message| panic!("redis-cli {arguments:?}: {message}"))
     }
 
     fn try_cli(&self, arguments: &[&str]) -> Result<String, String> {

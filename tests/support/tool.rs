@@ -47,10 +47,7 @@ struct Output {
 impl Tool {
     /// The binary without arguments, in a clean environment.
     pub fn new() -> Self {
-        Self {
-            arguments: Vec::new(),
-            variables: Vec::new(),
-        }
+        Self { arguments: Vec::new(), variables: Vec::new() }
     }
 
     /// Adds one argument.
@@ -61,18 +58,13 @@ impl Tool {
 
     /// Adds several arguments.
     pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
-        self.arguments.extend(
-            arguments
-                .into_iter()
-                .map(|argument| argument.as_ref().to_owned()),
-        );
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
         self
     }
 
     /// Sets an environment variable.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.variables
-            .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self.variables.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
@@ -85,32 +77,19 @@ impl Tool {
     pub fn spawn(self) -> RunningTool {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tbmq-migrate"));
         command.args(self.arguments).env_clear();
-        command.envs(
-            INHERITED
-                .iter()
-                .filter_map(|name| Some((name, std::env::var_os(name)?))),
-        );
-        command
-            .envs(self.variables)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        command.envs(self.variables).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = Output::collect(child.stdout.take().unwrap());
         let stderr = Output::collect(child.stderr.take().unwrap());
-        RunningTool {
-            child,
-            stdout,
-            stderr,
-        }
+        RunningTool { child, stdout, stderr }
     }
 }
 
 impl Outcome {
     /// The result as JSON; panics with everything printed when it is none.
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("no JSON: {error}\n{self:#?}"))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON: {error}\n{self:#?}"))
     }
 }
 
@@ -132,9 +111,7 @@ impl RunningTool {
 
     /// Waits until it has printed `text` on its standard error.
     pub fn wait_for_stderr(&self, text: &str) {
-        wait_until(&format!("{text:?} on stderr"), || {
-            self.stderr.text().contains(text)
-        });
+        wait_until(&format!("{text:?} on stderr"), || self.stderr.text().contains(text));
     }
 
     /// Waits for its end; panics with its output after two minutes.
@@ -147,19 +124,11 @@ impl RunningTool {
             if Instant::now() > deadline {
                 self.child.kill().unwrap();
                 self.child.wait().unwrap();
-                panic!(
-                    "no end after {TIME_LIMIT:?}\n{}\n{}",
-                    self.stdout.finish(),
-                    self.stderr.finish()
-                );
+                panic!("no end after {TIME_LIMIT:?}\n{}\n{}", self.stdout.finish(), self.stderr.finish());
             }
             std::thread::sleep(Duration::from_millis(5));
         };
-        Outcome {
-            code: status.code(),
-            stdout: self.stdout.finish(),
-            stderr: self.stderr.finish(),
-        }
+        Outcome { code: status.code(), stdout: self.stdout.finish(), stderr: self.stderr.finish() }
     }
 }
 
@@ -188,10 +157,7 @@ impl Output {
                 }
             }
         });
-        Self {
-            bytes,
-            reader: Some(reader),
-        }
+        Self { bytes, reader: Some(reader) }
     }
 
     fn text(&self) -> String {

@@ -1,0 +1,96 @@
+//! What keeps a run from its end.
+
+use crate::control::ControlError;
+use crate::copy::CopyError;
+use crate::model::ClientId;
+use crate::source::SourceError;
+use crate::target::TargetError;
+
+use super::removal::GuardError;
+
+/// Why there is no finished run.
+#[derive(Debug, thiserror::Error)]
+pub enum MigrateError {
+    /// A check before the start said no: nothing was changed.
+    #[error(transparent)]
+    Refused(Problem),
+    /// It came up while copying: what is done is recorded.
+    #[error(transparent)]
+    Stuck(Problem),
+    /// A person stopped it: what is done is recorded.
+    #[error("stopped before the end")]
+    Interrupted {
+        /// Whether another call goes on where this one was.
+        resumable: bool,
+    },
+}
+
+/// What is wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// PostgreSQL.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Redis.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The control schema.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The copy.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    /// Removing sessions that PostgreSQL does not know.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    /// Sessions stand in Redis, and nobody said that they may be replaced.
+    #[error("sessions stand in Redis already, such as that of {}", .examples.iter().map(ToString::to_string).collect::<Vec<_>>().join(", of "))]
+    Standing {
+        /// Some of them.
+        examples: Vec<ClientId>,
+    },
+    /// Progress cannot be kept on a standby.
+    #[error("{place} is a standby, where progress cannot be recorded")]
+    Standby {
+        /// Which server.
+        place: String,
+    },
+    /// The file for the quarantine list cannot be written.
+    #[error("cannot write {path}")]
+    File {
+        /// Which file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Redis lost what it had acknowledged, again and again.
+    #[error("Redis lost acknowledged writes {times} times during the run")]
+    Forgetful {
+        /// How often chunks had to be copied again.
+        times: u32,
+    },
+}
+
+impl Problem {
+    /// Whether it only says that the person's wish to stop was followed.
+    pub(super) fn is_the_stop_itself(&self) -> bool {
+        matches!(self, Self::Copy(CopyError::Stopped | CopyError::Target(TargetError::Stopped)) | Self::Target(TargetError::Stopped))
+    }
+
+    /// What a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Source(error) => error.hint(),
+            Self::Target(error) => error.hint(),
+            Self::Control(error) => error.hint(),
+            Self::Copy(error) => error.hint(),
+            Self::Guard(error) => Some(error.hint()),
+            Self::Standing { .. } => Some(
+                "a 2.x broker may own them. If they are from an earlier copy and no 2.x broker has used them, make Redis equal to PostgreSQL with --on-existing replace".to_owned(),
+            ),
+            Self::Standby { .. } => Some("name the primary in --postgres-url, or run with --stateless, which cannot go on after an interruption".to_owned()),
+            Self::File { .. } => Some("check the path and the rights of --quarantine-file".to_owned()),
+            Self::Forgetful { .. } => Some("find out why Redis restarts, then run the same command again: it goes on where it was".to_owned()),
+        }
+    }
+}

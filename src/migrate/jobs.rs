@@ -1,0 +1,132 @@
+//! The jobs of a process: each takes chunk after chunk until none is left.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use sqlx::PgConnection;
+use tokio_util::sync::CancellationToken;
+
+use super::error::Problem;
+use super::work::{Next, Work};
+use crate::config::OnExisting;
+use crate::control::{Chunk, Lease};
+use crate::copy::{Clock, Copier, CopyError, Job};
+use crate::model::Consequence;
+use crate::source::Source;
+use crate::target::{Journal, Link, WriteMode};
+
+/// How often a job without a chunk looks for one: others may die or give one back.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Between two tries to reach PostgreSQL.
+const CONNECT_AGAIN: Duration = Duration::from_millis(500);
+
+/// What the jobs share.
+pub(super) struct Jobs<'a> {
+    pub source: &'a Source,
+    pub copier: &'a Copier,
+    pub work: &'a Work,
+    pub lease: Option<&'a Lease>,
+    pub journal: Option<&'a Journal>,
+    pub on_existing: OnExisting,
+    pub retry_limit: Duration,
+    /// Set when another session was seen to write to the tables.
+    pub writers_seen: &'a AtomicBool,
+    pub stop: &'a CancellationToken,
+}
+
+/// A job's connection to PostgreSQL, made when it is needed.
+#[derive(Default)]
+struct Lazy(Option<PgConnection>);
+
+impl Jobs<'_> {
+    /// Runs `count` jobs to their end. The first error stops all of them.
+    pub(super) async fn run(&self, count: usize) -> Result<(), Problem> {
+        let jobs = (0..count).map(|_| async {
+            let result = self.job().await;
+            if result.is_err() {
+                self.stop.cancel();
+            }
+            result
+        });
+        // The error that stopped the others is told, not that they were stopped.
+        let mut first = None;
+        for result in futures_util::future::join_all(jobs).await {
+            match result {
+                Err(problem) if first.is_none() || matches!(first, Some(Problem::Copy(CopyError::Stopped))) => first = Some(problem),
+                _ => {}
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    async fn job(&self) -> Result<(), Problem> {
+        let link = self.copier.target.link();
+        let mut connection = Lazy::default();
+        let mut failing_since: Option<Instant> = None;
+        while !self.stop.is_cancelled() {
+            let chunk = match self.work.next().await? {
+                Next::Chunk(chunk) => chunk,
+                Next::Wait => {
+                    self.pause(LOOK_AGAIN).await;
+                    continue;
+                }
+                Next::Over => return Ok(()),
+            };
+            match self.chunk(&mut connection, &link, &chunk).await {
+                Ok(()) => failing_since = None,
+                Err(error) => {
+                    connection = Lazy::default();
+                    self.work.release(chunk).await?;
+                    let since = *failing_since.get_or_insert_with(Instant::now);
+                    if error.consequence() != Consequence::Retry || since.elapsed() >= self.retry_limit {
+                        return Err(error.into());
+                    }
+                    tracing::warn!(waiting_seconds = since.elapsed().as_secs(), limit_seconds = self.retry_limit.as_secs(), error = %chain(&error), "a chunk is tried again");
+                    self.pause(CONNECT_AGAIN).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies one chunk and records it.
+    async fn chunk(&self, connection: &mut Lazy, link: &Link, chunk: &Chunk) -> Result<(), CopyError> {
+        let mode = match self.on_existing {
+            OnExisting::Refuse if chunk.attempts == 1 => WriteMode::Fresh,
+            OnExisting::Refuse | OnExisting::Replace => WriteMode::Replace,
+        };
+        let open = match &mut connection.0 {
+            Some(open) => open,
+            None => connection.0.insert(self.source.connect().await?),
+        };
+        let job = Job { link, lease: self.lease, clock: Clock::new(link.time().await?) };
+        let mut quarantine = self.work.quarantine(chunk.id);
+        let finished = self.copier.chunk(open, &job, &chunk.scope, mode, &mut quarantine).await?;
+        if finished.rest.is_empty() {
+            if self.copier.tables.writer_at_work(open).await? {
+                self.writers_seen.store(true, Ordering::Relaxed);
+            }
+        } else {
+            // Rows are still under way on it; only closing it stops them.
+            connection.0 = None;
+        }
+        if let Some(journal) = self.journal {
+            journal.note(link, chunk.id).await?;
+        }
+        tracing::debug!(chunk = chunk.id, rows = finished.tally.rows_read, attempts = chunk.attempts, "chunk done");
+        Ok(self.work.done(chunk.clone(), &finished).await?)
+    }
+
+    async fn pause(&self, pause: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = self.stop.cancelled() => {}
+        }
+    }
+}
+
+/// An error with its causes, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,250 @@
+//! The one-off copy: checks before the start, chunks by parallel jobs, and the last steps.
+//!
+//! A run belongs to no process: progress is in the control schema, any number of processes may work on it, and whichever
+//! finds the last chunk done takes the last steps. Running the command again goes on where an interrupted run was.
+
+mod error;
+mod jobs;
+mod preflight;
+mod removal;
+mod report;
+mod work;
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+pub use error::{MigrateError, Problem};
+pub use removal::{Census, GuardError};
+pub use report::Report;
+
+use crate::config::{Config, MigrateConfig, OnExisting};
+use crate::control::{Lease, RunState};
+use crate::copy::{Copier, Meter, Pace};
+use crate::source::WriteCount;
+use crate::target::{Journal, Link};
+use jobs::Jobs;
+use preflight::Ready;
+use removal::Removal;
+use report::Circumstances;
+use work::Work;
+
+/// How often the process looks whether another one has finished the run.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// A Redis that loses acknowledged writes more often than this does not get better by copying again.
+const MOST_RECOPIES: u32 = 5;
+
+/// A run in the hands of this process, with what shows how far it is.
+pub struct Migration {
+    ready: Ready,
+    config: MigrateConfig,
+    stop: CancellationToken,
+    started: Instant,
+    /// Live counts.
+    pub meter: Arc<Meter>,
+}
+
+impl Migration {
+    /// Looks at both sides and begins a run, or goes on with one. Nothing of a session is written yet.
+    ///
+    /// # Errors
+    /// [`MigrateError::Refused`] with what is in the way.
+    pub async fn prepare(config: &Config, settings: &MigrateConfig, stop: CancellationToken) -> Result<Self, MigrateError> {
+        let started = Instant::now();
+        let ready = preflight::prepare(config, settings, &stop).await.map_err(MigrateError::Refused)?;
+        Ok(Self { ready, config: settings.clone(), stop, started, meter: Arc::default() })
+    }
+
+    /// Rows that the whole run is estimated to read; `None` when nothing is known.
+    pub fn estimated_rows(&self) -> Option<u64> {
+        self.ready.estimated_rows
+    }
+
+    /// Copies to the end.
+    ///
+    /// # Errors
+    /// [`MigrateError::Stuck`] or [`MigrateError::Interrupted`]; what is done is recorded.
+    pub async fn run(mut self) -> Result<Report, MigrateError> {
+        let stop = self.stop.clone();
+        let result = self.copy_and_finish().await;
+        let resumable = matches!(self.ready.work, Work::Recorded(_));
+        if let Some(lease) = self.ready.lease.take() {
+            // Best effort: a lease that is not given back runs out.
+            if let Err(error) = lease.leave().await {
+                tracing::warn!(%error, "the lease was not given back; it runs out by itself");
+            }
+        }
+        match result {
+            Ok(Some(report)) => Ok(report),
+            Ok(None) => Err(MigrateError::Interrupted { resumable }),
+            Err(problem) if stop.is_cancelled() && problem.is_the_stop_itself() => Err(MigrateError::Interrupted { resumable }),
+            Err(problem) => Err(MigrateError::Stuck(problem)),
+        }
+    }
+
+    /// `None` when a person stopped it.
+    async fn copy_and_finish(&self) -> Result<Option<Report>, Problem> {
+        let link = self.ready.target.link();
+        let journal = match self.config.dry_run {
+            true => None,
+            false => Some(self.journal(&link).await?),
+        };
+        let writers_seen = AtomicBool::new(false);
+        let mut recopies = 0;
+        let removed = loop {
+            self.copy(journal.as_ref(), &writers_seen).await?;
+            if self.stop.is_cancelled() {
+                return self.lease_held().map(|()| None);
+            }
+            match self.ready.work.take_finish().await? {
+                None => {
+                    if let Some(journal) = &journal
+                        && self.forgotten(journal, &link).await? > 0
+                    {
+                        recopies += 1;
+                        if recopies > MOST_RECOPIES {
+                            return Err(Problem::Forgetful { times: recopies });
+                        }
+                        continue;
+                    }
+                    break self.finish(journal.as_ref(), &link, &writers_seen).await?;
+                }
+                Some(RunState::Finished) => break self.removed_by_others().await?,
+                Some(RunState::Forgotten) => return Err(Problem::Copy(crate::copy::CopyError::LeaseLost)),
+                Some(RunState::Copying | RunState::Finishing) => tokio::time::sleep(LOOK_AGAIN).await,
+            }
+        };
+        self.report(removed, &writers_seen).await.map(Some)
+    }
+
+    fn lease_held(&self) -> Result<(), Problem> {
+        match &self.ready.lease {
+            Some(lease) if !lease.holds() => Err(Problem::Copy(crate::copy::CopyError::LeaseLost)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn copy(&self, journal: Option<&Journal>, writers_seen: &AtomicBool) -> Result<(), Problem> {
+        let ready = &self.ready;
+        let copier = Copier::new(
+            ready.tables.clone(),
+            ready.rules,
+            ready.target.clone(),
+            !self.config.dry_run,
+            self.config.chunk_time,
+            Pace::new(self.config.max_rate),
+            Arc::clone(&self.meter),
+            self.stop.clone(),
+        );
+        let jobs = Jobs {
+            source: &ready.source,
+            copier: &copier,
+            work: &ready.work,
+            lease: ready.lease.as_ref(),
+            journal,
+            on_existing: self.config.on_existing,
+            retry_limit: self.config.retry_timeout,
+            writers_seen,
+            stop: &self.stop,
+        };
+        jobs.run(self.config.jobs).await?;
+        if let (true, Work::Recorded(work)) = (writers_seen.load(Ordering::Relaxed), &ready.work) {
+            work.control.note_writers(work.run).await?;
+        }
+        Ok(())
+    }
+
+    /// The journal of the run; on a run that goes on, what Redis forgot meanwhile is opened again.
+    async fn journal(&self, link: &Link) -> Result<Journal, Problem> {
+        let Work::Recorded(work) = &self.ready.work else { return Ok(self.ready.target.journal(self.ready.own_number).await?) };
+        if !self.ready.journal.is_empty() {
+            let journal = Journal::from_keys(self.ready.journal.clone());
+            self.forgotten(&journal, link).await?;
+            return Ok(journal);
+        }
+        let keys = self.ready.target.journal(work.run).await?.keys().to_vec();
+        Ok(Journal::from_keys(work.control.set_journal(work.run, &keys).await?))
+    }
+
+    /// Opens the chunks again that some shard does not remember; their number.
+    async fn forgotten(&self, journal: &Journal, link: &Link) -> Result<u64, Problem> {
+        let reopened = self.ready.work.reopen(&journal.remembered(link).await?).await?;
+        if reopened > 0 {
+            tracing::warn!(chunks = reopened, "Redis lost writes that it had acknowledged (a restart or a failover); they are copied again");
+        }
+        Ok(reopened)
+    }
+
+    /// The last steps, by one process alone; the number of sessions removed.
+    async fn finish(&self, journal: Option<&Journal>, link: &Link, writers_seen: &AtomicBool) -> Result<u64, Problem> {
+        let ready = &self.ready;
+        let mut connection = ready.source.connect().await?;
+        let mut removed = 0;
+        if self.config.on_existing == OnExisting::Replace && !self.config.dry_run {
+            let removal = Removal { target: &ready.target, link, tables: &ready.tables, listed: self.config.clients.as_deref() };
+            removal.census(&mut connection).await?.guard(ready.tables.are_empty(&mut connection).await?, self.config.allow_removals)?;
+            removed = removal.remove(&mut connection).await?;
+        }
+        if self.writes_since_start(&mut connection).await? == Some(true) {
+            writers_seen.store(true, Ordering::Relaxed);
+        }
+        if let Work::Recorded(work) = &ready.work {
+            if writers_seen.load(Ordering::Relaxed) {
+                work.control.note_writers(work.run).await?;
+            }
+            work.control.finish_run(work.run, removed).await?;
+        }
+        if let Some(journal) = journal {
+            journal.remove(link).await?;
+        }
+        Ok(removed)
+    }
+
+    /// Whether the server counted writes since the run began.
+    async fn writes_since_start(&self, connection: &mut sqlx::PgConnection) -> Result<Option<bool>, Problem> {
+        let (before, after): (Option<WriteCount>, _) = (self.ready.writes_at_start, self.ready.tables.write_count(connection).await?);
+        Ok(before.zip(after).map(|(before, after)| before != after))
+    }
+
+    async fn removed_by_others(&self) -> Result<u64, Problem> {
+        match &self.ready.work {
+            Work::Recorded(work) => Ok(work.control.run_state(work.run).await?.1),
+            Work::Memory(_) => Ok(0),
+        }
+    }
+
+    async fn report(&self, sessions_removed: u64, writers_seen: &AtomicBool) -> Result<Report, Problem> {
+        let run = match &self.ready.work {
+            Work::Recorded(work) => {
+                if let Some(path) = &self.config.quarantine_file {
+                    let problem = |source| Problem::File { path: path.display().to_string(), source };
+                    work.control.write_quarantine(work.run, &mut File::create(path).map_err(problem)?).await?;
+                }
+                writers_seen.fetch_or(work.control.writers_seen(work.run).await?, Ordering::Relaxed);
+                Some(work.run)
+            }
+            Work::Memory(_) => None,
+        };
+        let source_changed = match (writers_seen.load(Ordering::Relaxed), self.ready.writes_at_start) {
+            (true, _) => Some(true),
+            (false, Some(_)) => Some(false),
+            (false, None) => None,
+        };
+        let circumstances = Circumstances {
+            run,
+            dry_run: self.config.dry_run,
+            source_changed,
+            sessions_removed,
+            standing: self.ready.standing,
+            listed: self.config.clients.is_some(),
+            quarantine_file: self.config.quarantine_file.as_ref().map(|path| path.display().to_string()),
+        };
+        Ok(Report::new(self.ready.work.tally().await?, self.meter.rows(), self.started.elapsed(), circumstances))
+    }
+}
+
+/// The right to write is part of what is ready; a run without one is of this process alone.
+pub(crate) type Leased = Option<Lease>;

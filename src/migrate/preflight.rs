@@ -1,0 +1,238 @@
+//! Everything that is looked at before the first session is touched, from the cheapest to the dearest.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use sqlx::PgConnection;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::Leased;
+use super::error::Problem;
+use super::removal::Removal;
+use super::work::{MemoryWork, RecordedWork, Work};
+use crate::config::{Config, MigrateConfig, OnExisting};
+use crate::control::{Control, Lease, OpenRun, RunPlan};
+use crate::model::{ClientId, KeyKind, KeyPrefix, Rules, TopicField};
+use crate::source::{PlannedChunk, Server, Source, Tables, WriteCount, plan_listed};
+use crate::target::{Link, Patience, Target, Topology};
+
+/// Sessions that a refusal names.
+const EXAMPLES: usize = 3;
+
+/// Two sides that a copy may start between.
+pub(super) struct Ready {
+    pub source: Source,
+    pub tables: Tables,
+    pub target: Target,
+    pub rules: Rules,
+    pub work: Work,
+    pub lease: Leased,
+    pub writes_at_start: Option<WriteCount>,
+    /// Keys of the journal of a run that goes on.
+    pub journal: Vec<String>,
+    /// Tells this run from others where the control schema does not number it.
+    pub own_number: i64,
+    /// Whether sessions stood in Redis, for a dry run to tell.
+    pub standing: bool,
+    pub estimated_rows: Option<u64>,
+}
+
+/// What is known once both sides have answered.
+struct Sides {
+    source: Source,
+    server: Server,
+    connection: PgConnection,
+    tables: Tables,
+    target: Target,
+    link: Link,
+}
+
+pub(super) async fn prepare(config: &Config, settings: &MigrateConfig, stop: &CancellationToken) -> Result<Ready, Problem> {
+    let source = Source::new(&config.postgres)?;
+    let mut connection = source.connect().await?;
+    let server = Server::read(&mut connection).await?;
+    let tables = Tables::read(&mut connection, &source).await?;
+    let patience = Arc::new(Patience::new(settings.retry_timeout, stop.clone()));
+    let target = Target::open(&config.redis, KeyPrefix::new(config.key_prefix.as_str()), patience).await?;
+    let link = target.link();
+    tracing::info!(source = source.place(), version = server.version, target = target.identity(), "both sides answer");
+    if let (Topology::Cluster, Some(tag)) = (target.topology(), target.prefix.own_hash_tag()) {
+        tracing::warn!(tag, "the key prefix holds a hash tag: every session goes to the one node that serves its slot");
+    }
+    let sides = Sides { source, server, connection, tables, target, link };
+    match settings.dry_run || settings.stateless {
+        true => sides.in_memory(config, settings).await,
+        false => sides.recorded(config, settings, stop).await,
+    }
+}
+
+impl Sides {
+    async fn in_memory(mut self, config: &Config, settings: &MigrateConfig) -> Result<Ready, Problem> {
+        let standing = self.standing(settings).await?;
+        let now = self.link.time().await?;
+        if !settings.dry_run {
+            self.may_write(settings, &standing).await?;
+        }
+        let file = match &settings.quarantine_file {
+            Some(path) => Some(create(path)?),
+            None => None,
+        };
+        let writes_at_start = self.tables.write_count(&mut self.connection).await?;
+        let planned = self.plan(settings).await?;
+        let estimated_rows = sum(&planned);
+        let work = Work::Memory(MemoryWork::new(planned, file));
+        Ok(self.ready(
+            config,
+            Begun { work, lease: None, writes_at_start, journal: Vec::new(), own_number: now.0, standing: !standing.is_empty(), estimated_rows },
+        ))
+    }
+
+    async fn recorded(mut self, config: &Config, settings: &MigrateConfig, stop: &CancellationToken) -> Result<Ready, Problem> {
+        if self.server.in_recovery {
+            return Err(Problem::Standby { place: self.source.place().to_owned() });
+        }
+        if let Some(path) = &settings.quarantine_file {
+            create(path)?;
+        }
+        let control = Control::open(&self.source, &self.server, settings.retry_timeout).await?;
+        let asked = describe(config, settings, &self.target);
+        let open = match control.open_run().await? {
+            Some(open) if settings.restart => {
+                control.forget_run(&open).await?;
+                None
+            }
+            Some(open) => open.accepts(&asked).map(|()| Some(open))?,
+            None => None,
+        };
+        let open = match open {
+            Some(open) => {
+                tracing::info!(run = open.run.id, "going on with an unfinished run");
+                open
+            }
+            None => self.begin(&control, settings, asked.clone()).await?,
+        };
+        open.accepts(&asked)?;
+        let lease = Lease::take(&control, open.run.id, stop.clone()).await?;
+        let estimated_rows = control.estimated_rows(open.run.id).await?;
+        let work = Work::Recorded(RecordedWork { control, run: open.run.id, worker: lease.worker, held: Mutex::default() });
+        let run = open.run;
+        let begun = Begun {
+            work,
+            lease: Some(lease),
+            writes_at_start: run.writes_at_start,
+            journal: run.journal,
+            own_number: run.id,
+            standing: false,
+            estimated_rows,
+        };
+        Ok(self.ready(config, begun))
+    }
+
+    async fn begin(&mut self, control: &Control, settings: &MigrateConfig, asked: String) -> Result<OpenRun, Problem> {
+        let standing = self.standing(settings).await?;
+        self.may_write(settings, &standing).await?;
+        let writes_at_start = self.tables.write_count(&mut self.connection).await?;
+        let plan = RunPlan { settings: asked, writes_at_start, chunks: self.plan(settings).await? };
+        Ok(control.begin_run(&plan).await?)
+    }
+
+    /// Some of the sessions that stand in Redis and are asked for.
+    async fn standing(&self, settings: &MigrateConfig) -> Result<Vec<ClientId>, Problem> {
+        let Some(listed) = &settings.clients else { return Ok(self.target.standing_sessions(EXAMPLES).await?) };
+        let mut standing = Vec::new();
+        for client in listed.iter().map(|id| ClientId::new(id.as_str())) {
+            for kind in [KeyKind::LastPacketId, KeyKind::Messages] {
+                if standing.len() < EXAMPLES
+                    && standing.last() != Some(&client)
+                    && self.link.type_of(&self.target.key(&client, kind)).await? != "none"
+                {
+                    standing.push(client.clone());
+                }
+            }
+        }
+        Ok(standing)
+    }
+
+    /// Whether what stands there lets the copy write, and whether Redis does.
+    async fn may_write(&mut self, settings: &MigrateConfig, standing: &[ClientId]) -> Result<(), Problem> {
+        match settings.on_existing {
+            OnExisting::Refuse if !standing.is_empty() => return Err(Problem::Standing { examples: standing.to_vec() }),
+            OnExisting::Replace if !standing.is_empty() => {
+                let removal = Removal { target: &self.target, link: &self.link, tables: &self.tables, listed: settings.clients.as_deref() };
+                let census = removal.census(&mut self.connection).await?;
+                tracing::info!(sessions = census.total, unknown_to_postgresql = census.unknown, "sessions stand in Redis and will be replaced");
+                census.guard(self.tables.are_empty(&mut self.connection).await?, settings.allow_removals)?;
+            }
+            OnExisting::Refuse | OnExisting::Replace => {}
+        }
+        let now = self.link.time().await?;
+        Ok(self.target.probe(&self.link, now).await?)
+    }
+
+    async fn plan(&mut self, settings: &MigrateConfig) -> Result<Vec<PlannedChunk>, Problem> {
+        match &settings.clients {
+            Some(clients) => Ok(plan_listed(clients)),
+            None => Ok(self.tables.plan(&mut self.connection).await?),
+        }
+    }
+
+    fn ready(self, config: &Config, begun: Begun) -> Ready {
+        Ready {
+            source: self.source,
+            tables: self.tables,
+            target: self.target,
+            rules: config.rules,
+            work: begun.work,
+            lease: begun.lease,
+            writes_at_start: begun.writes_at_start,
+            journal: begun.journal,
+            own_number: begun.own_number,
+            standing: begun.standing,
+            estimated_rows: begun.estimated_rows,
+        }
+    }
+}
+
+struct Begun {
+    work: Work,
+    lease: Leased,
+    writes_at_start: Option<WriteCount>,
+    journal: Vec<String>,
+    own_number: i64,
+    standing: bool,
+    estimated_rows: Option<u64>,
+}
+
+fn create(path: &std::path::Path) -> Result<File, Problem> {
+    File::create(path).map_err(|source| Problem::File { path: path.display().to_string(), source })
+}
+
+fn sum(planned: &[PlannedChunk]) -> Option<u64> {
+    planned.iter().map(|chunk| chunk.estimated_rows).sum()
+}
+
+/// Everything that decides what is written where, in words: a run goes on only with the same.
+fn describe(config: &Config, settings: &MigrateConfig, target: &Target) -> String {
+    let rules = &config.rules;
+    let scope = match &settings.clients {
+        None => "all sessions".to_owned(),
+        Some(clients) => format!("{} named sessions ({:04x})", clients.len(), crate::model::slot_of_key(clients.join("\n").as_bytes())),
+    };
+    let topic = match rules.topic_field {
+        TopicField::TopicName => "topicName",
+        TopicField::Topic => "topic",
+    };
+    let existing = match settings.on_existing {
+        OnExisting::Refuse => "refuse",
+        OnExisting::Replace => "replace",
+    };
+    format!(
+        "{scope} of schema {} to {}, limit {}, ttl {} s, field {topic}, payload up to {} bytes, on existing {existing}",
+        config.postgres.schema.as_deref().unwrap_or("(search path)"),
+        target.identity(),
+        rules.message_limit,
+        rules.default_ttl.as_secs(),
+        rules.max_payload_bytes,
+    )
+}

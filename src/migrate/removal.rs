@@ -1,0 +1,197 @@
+//! Sessions in Redis that PostgreSQL does not know, behind a guard: an empty or wrong source must not wipe a Redis.
+//!
+//! The keys are found by a bounded scan; each id is asked for in PostgreSQL, and asked for again right before its keys
+//! go. Only keys of the three kinds and of the right type, under exactly this prefix, are ever removed.
+
+use sqlx::PgConnection;
+
+use super::error::Problem;
+use crate::model::{ClientId, KeyKind};
+use crate::source::Tables;
+use crate::target::{FoundKey, Link, Target};
+
+/// Without `--allow-removals`, at most one session in twenty may be removed: 5 %.
+const FREE_SHARE: u64 = 20;
+
+/// Why sessions are not removed.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum GuardError {
+    /// PostgreSQL has no session at all.
+    #[error("both tables are empty, and {removals} of {total} sessions in Redis would be removed")]
+    EmptySource {
+        /// Sessions that would go.
+        removals: u64,
+        /// Sessions in Redis.
+        total: u64,
+    },
+    /// More than the share that needs no word.
+    #[error("{removals} of {total} sessions in Redis are not in PostgreSQL and would be removed, more than 5 %")]
+    TooMany {
+        /// Sessions that would go.
+        removals: u64,
+        /// Sessions in Redis.
+        total: u64,
+    },
+    /// More than was allowed.
+    #[error("{removals} of {total} sessions in Redis are not in PostgreSQL and would be removed, more than the {allowed} allowed")]
+    MoreThanAllowed {
+        /// Sessions that would go.
+        removals: u64,
+        /// Sessions in Redis.
+        total: u64,
+        /// As given.
+        allowed: u64,
+    },
+}
+
+impl GuardError {
+    /// What a person can do.
+    pub fn hint(&self) -> String {
+        let (Self::EmptySource { removals, .. } | Self::TooMany { removals, .. } | Self::MoreThanAllowed { removals, .. }) = self;
+        format!("check --postgres-url, --redis-url and --key-prefix; if the sessions really are to go: --allow-removals {removals}")
+    }
+}
+
+/// What a look at Redis found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Census {
+    /// Sessions in Redis, those counted that have a set or a last packet id.
+    pub total: u64,
+    /// Of them, those that PostgreSQL does not know.
+    pub unknown: u64,
+}
+
+impl Census {
+    /// Whether the unknown ones may be removed.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn guard(&self, source_is_empty: bool, allowed: Option<u64>) -> Result<(), GuardError> {
+        let (removals, total) = (self.unknown, self.total);
+        match allowed {
+            _ if removals == 0 => Ok(()),
+            Some(allowed) if removals <= allowed => Ok(()),
+            Some(allowed) => Err(GuardError::MoreThanAllowed { removals, total, allowed }),
+            None if source_is_empty => Err(GuardError::EmptySource { removals, total }),
+            None if removals.saturating_mul(FREE_SHARE) > total => Err(GuardError::TooMany { removals, total }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The two sides of a removal.
+pub(super) struct Removal<'a> {
+    pub target: &'a Target,
+    pub link: &'a Link,
+    pub tables: &'a Tables,
+    /// Only these sessions, instead of all.
+    pub listed: Option<&'a [String]>,
+}
+
+impl Removal<'_> {
+    /// Counts, and changes nothing.
+    pub(super) async fn census(&self, connection: &mut PgConnection) -> Result<Census, Problem> {
+        self.pass(connection, false).await
+    }
+
+    /// Removes what PostgreSQL does not know, and says how many sessions that were.
+    pub(super) async fn remove(&self, connection: &mut PgConnection) -> Result<u64, Problem> {
+        Ok(self.pass(connection, true).await?.unknown)
+    }
+
+    async fn pass(&self, connection: &mut PgConnection, removes: bool) -> Result<Census, Problem> {
+        let mut census = Census::default();
+        if let Some(listed) = self.listed {
+            for part in listed.chunks(500) {
+                let keys = part.iter().map(|id| FoundKey { client: ClientId::new(id.as_str()), kind: KeyKind::LastPacketId }).collect();
+                self.step(connection, keys, removes, &mut census).await?;
+            }
+            return Ok(census);
+        }
+        for node in &mut self.target.masters().await? {
+            let mut cursor = 0;
+            loop {
+                let (keys, next) = node.scan(&self.target.prefix, cursor).await?;
+                self.step(connection, keys, removes, &mut census).await?;
+                cursor = next;
+                if cursor == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(census)
+    }
+
+    /// Judges the keys of one step of the scan.
+    async fn step(&self, connection: &mut PgConnection, keys: Vec<FoundKey>, removes: bool, census: &mut Census) -> Result<(), Problem> {
+        let mut ids: Vec<&str> = keys.iter().map(|key| key.client.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let mut unknown = self.tables.unknown_of(connection, &ids).await?;
+        unknown.sort_unstable();
+        for key in &keys {
+            let is_unknown = unknown.binary_search_by(|id| id.as_str().cmp(key.client.as_str())).is_ok();
+            match key.kind {
+                // A session is counted once: at its last packet id, or at its set when it has none.
+                KeyKind::LastPacketId | KeyKind::Messages => {
+                    let counts = match (key.kind, self.listed) {
+                        (KeyKind::LastPacketId, None) => true,
+                        (_, None) => self.is_absent(&key.client, KeyKind::LastPacketId).await?,
+                        (_, Some(_)) => {
+                            !self.is_absent(&key.client, KeyKind::LastPacketId).await? || !self.is_absent(&key.client, KeyKind::Messages).await?
+                        }
+                    };
+                    census.total += u64::from(counts);
+                    census.unknown += u64::from(counts && is_unknown);
+                    if removes && is_unknown {
+                        self.link.remove_session(&self.target.prefix, &key.client).await?;
+                    }
+                }
+                // What a session refers to goes with the session; what nothing refers to counts by itself.
+                KeyKind::Message(_) if is_unknown && self.is_absent(&key.client, KeyKind::Messages).await? => {
+                    let gone = !removes || self.link.remove_string(&self.target.key(&key.client, key.kind)).await?;
+                    census.total += u64::from(gone);
+                    census.unknown += u64::from(gone);
+                }
+                KeyKind::Message(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_absent(&self, client: &ClientId, kind: KeyKind) -> Result<bool, Problem> {
+        Ok(self.link.type_of(&self.target.key(client, kind)).await? == "none")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(unknown: u64, total: u64, empty: bool, allowed: Option<u64>) -> Result<(), GuardError> {
+        Census { total, unknown }.guard(empty, allowed)
+    }
+
+    #[test]
+    fn five_percent_may_go_without_a_word_and_one_more_may_not() {
+        assert_eq!(guard(5, 100, false, None), Ok(()));
+        assert_eq!(guard(6, 100, false, None), Err(GuardError::TooMany { removals: 6, total: 100 }));
+        assert_eq!(guard(0, 0, true, None), Ok(()));
+    }
+
+    #[test]
+    fn an_empty_source_removes_nothing_by_itself() {
+        assert_eq!(guard(1, 100, true, None), Err(GuardError::EmptySource { removals: 1, total: 100 }));
+        assert_eq!(guard(1, 100, true, Some(1)), Ok(()));
+    }
+
+    #[test]
+    fn what_is_allowed_is_a_limit_too() {
+        assert_eq!(guard(7, 10, false, Some(7)), Ok(()));
+        assert_eq!(guard(3, 100, false, Some(2)), Err(GuardError::MoreThanAllowed { removals: 3, total: 100, allowed: 2 }));
+        assert_eq!(guard(1, 100, false, Some(0)), Err(GuardError::MoreThanAllowed { removals: 1, total: 100, allowed: 0 }));
+    }
+}
