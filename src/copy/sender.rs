@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use super::{CopyError, Pace};
 use crate::control::{Lease, Quarantine};
 use crate::model::{ClientId, KeyPrefix, LastPacketId, QuarantineReason, Score, Tally, WantedMessage};
+use crate::observe::failpoint;
 use crate::target::{Batch, Link, Refused, TargetError, WriteMode};
 
 /// Calls of one chunk that may wait for their reply: enough to keep Redis busy while rows are read and encoded.
@@ -139,7 +140,9 @@ impl<'a> Sender<'a> {
         let link = self.route.link;
         self.in_flight.push(Box::pin(async move {
             let _permit = permit;
-            link.write(&batch).await
+            let reply = link.write(&batch).await;
+            failpoint::reach("batch_written");
+            reply
         }));
         // Started now, not when its reply is asked for.
         if let std::task::Poll::Ready(reply) = futures_util::poll!(self.in_flight.next()) {

@@ -12,6 +12,7 @@ use crate::config::OnExisting;
 use crate::control::{Chunk, Lease};
 use crate::copy::{Clock, Copier, CopyError, Job};
 use crate::model::Consequence;
+use crate::observe::failpoint;
 use crate::source::Source;
 use crate::target::{Journal, Link, WriteMode};
 
@@ -91,6 +92,7 @@ impl Jobs<'_> {
 
     /// Copies one chunk and records it.
     async fn chunk(&self, connection: &mut Lazy, link: &Link, chunk: &Chunk) -> Result<(), CopyError> {
+        failpoint::reach("chunk_claimed");
         let mode = match self.on_existing {
             OnExisting::Refuse if chunk.attempts == 1 => WriteMode::Fresh,
             OnExisting::Refuse | OnExisting::Replace => WriteMode::Replace,
@@ -110,11 +112,15 @@ impl Jobs<'_> {
             // Rows are still under way on it; only closing it stops them.
             connection.0 = None;
         }
+        failpoint::reach("chunk_written");
         if let Some(journal) = self.journal {
             journal.note(link, chunk.id).await?;
+            failpoint::reach("chunk_noted");
         }
         tracing::debug!(chunk = chunk.id, rows = finished.tally.rows_read, attempts = chunk.attempts, "chunk done");
-        Ok(self.work.done(chunk.clone(), &finished).await?)
+        self.work.done(chunk.clone(), &finished).await?;
+        failpoint::reach("chunk_recorded");
+        Ok(())
     }
 
     async fn pause(&self, pause: Duration) {

@@ -24,6 +24,7 @@ pub use report::Report;
 use crate::config::{Config, MigrateConfig, OnExisting};
 use crate::control::{Lease, RunState};
 use crate::copy::{Copier, Meter, Pace};
+use crate::observe::failpoint;
 use crate::source::WriteCount;
 use crate::target::{Journal, Link};
 use jobs::Jobs;
@@ -181,6 +182,7 @@ impl Migration {
     /// The last steps, by one process alone; the number of sessions removed.
     async fn finish(&self, journal: Option<&Journal>, link: &Link, writers_seen: &AtomicBool) -> Result<u64, Problem> {
         let ready = &self.ready;
+        failpoint::reach("finish_taken");
         let mut connection = ready.source.connect().await?;
         let mut removed = 0;
         if self.config.on_existing == OnExisting::Replace && !self.config.dry_run {
@@ -195,7 +197,9 @@ impl Migration {
             if writers_seen.load(Ordering::Relaxed) {
                 work.control.note_writers(work.run).await?;
             }
+            failpoint::reach("sessions_removed");
             work.control.finish_run(work.run, removed).await?;
+            failpoint::reach("run_finished");
         }
         if let Some(journal) = journal {
             journal.remove(link).await?;

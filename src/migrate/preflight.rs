@@ -14,6 +14,7 @@ use super::work::{MemoryWork, RecordedWork, Work};
 use crate::config::{Config, MigrateConfig, OnExisting};
 use crate::control::{Control, Lease, OpenRun, RunPlan};
 use crate::model::{ClientId, KeyKind, KeyPrefix, Rules, TopicField};
+use crate::observe::failpoint;
 use crate::source::{PlannedChunk, Server, Source, Tables, WriteCount, plan_listed};
 use crate::target::{Link, Patience, Target, Topology};
 
@@ -113,6 +114,7 @@ impl Sides {
             None => self.begin(&control, settings, asked.clone()).await?,
         };
         open.accepts(&asked)?;
+        failpoint::reach("run_begun");
         let lease = Lease::take(&control, open.run.id, stop.clone()).await?;
         let estimated_rows = control.estimated_rows(open.run.id).await?;
         let work = Work::Recorded(RecordedWork { control, run: open.run.id, worker: lease.worker, held: Mutex::default() });

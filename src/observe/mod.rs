@@ -1,4 +1,5 @@
 //! What a person sees of a run while it goes on.
 
+pub mod failpoint;
 pub mod log;
 pub mod progress;
