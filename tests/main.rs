@@ -4,4 +4,6 @@
 mod config;
 mod layers;
 mod scripts;
+mod sessions;
 mod support;
+mod topologies;

@@ -1,0 +1,28 @@
+//! Every kind of Redis that the broker can use, and what it asks of its client.
+
+mod cluster;
+mod login;
+mod sentinel;
+mod standalone;
+mod tls;
+
+use crate::sessions::Sessions;
+use crate::support::tool::Outcome;
+
+/// Fails unless the run did all of the sessions.
+fn assert_all_migrated(outcome: &Outcome, sessions: &Sessions) {
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    let report = outcome.json();
+    assert_eq!(report["sessions"], sessions.count(), "{report}");
+    assert_eq!(report["messages_migrated"], sessions.messages(), "{report}");
+}
+
+/// Fails unless the run ended before its start with this code, said these words, and showed no secret.
+fn assert_refused(outcome: &Outcome, code: i32, words: &[&str]) {
+    assert_eq!(outcome.code, Some(code), "{outcome:#?}");
+    for word in words {
+        assert!(outcome.stderr.contains(word), "{word:?} is missing\n{}", outcome.stderr);
+    }
+    assert_eq!(outcome.stdout, "");
+    assert!(!outcome.stderr.contains("s3cret"), "{}", outcome.stderr);
+}
