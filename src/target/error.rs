@@ -1,0 +1,178 @@
+//! What can go wrong with Redis, and what it means.
+
+use std::time::Duration;
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+use crate::model::Consequence;
+
+/// An error of the target side.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// No server can be reached, or it refuses the login.
+    #[error("cannot connect to Redis at {place}")]
+    Connect {
+        /// The addresses, no secret.
+        place: String,
+        /// What the client said.
+        source: RedisError,
+    },
+    /// A certificate or key file cannot be read.
+    #[error("cannot read {path}")]
+    File {
+        /// Which file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A command failed for a reason that waiting does not mend.
+    #[error("Redis: {doing}")]
+    Command {
+        /// What was being done, as a fragment.
+        doing: &'static str,
+        /// What the server said.
+        source: RedisError,
+    },
+    /// The server did not come back in time.
+    #[error("Redis was not usable for {} s while {doing}", waited.as_secs())]
+    Lost {
+        /// What was being done.
+        doing: &'static str,
+        /// For how long it was tried.
+        waited: Duration,
+        /// What the last try met.
+        source: RedisError,
+    },
+    /// The memory stayed full.
+    #[error("Redis had no memory to spare for {} s", waited.as_secs())]
+    OutOfMemory {
+        /// For how long it was tried.
+        waited: Duration,
+        /// What the server said.
+        source: RedisError,
+    },
+    /// The person or the lease asked to stop while it was being tried again.
+    #[error("stopped while waiting for Redis")]
+    Stopped,
+    /// A reply has a form that the command does not give.
+    #[error("Redis gave an unexpected reply while {doing}")]
+    Reply {
+        /// What was being done.
+        doing: &'static str,
+    },
+    /// Too old to read deadlines back.
+    #[error("Redis {version} at {node} is too old: 7.0 or later is needed")]
+    TooOld {
+        /// As the server names itself.
+        version: String,
+        /// Which node.
+        node: String,
+    },
+    /// The server would throw sessions away when its memory fills up.
+    #[error("the eviction policy of Redis at {node} is {policy}, which deletes session keys when memory runs out")]
+    Evicts {
+        /// As the server names it.
+        policy: String,
+        /// Which node.
+        node: String,
+    },
+    /// A replica takes no writes.
+    #[error("Redis at {node} is a replica")]
+    Replica {
+        /// Which node.
+        node: String,
+    },
+    /// What was asked for and what the server is differ.
+    #[error("Redis at {node} runs in {found} mode, not in {wanted} mode")]
+    OtherMode {
+        /// Which node.
+        node: String,
+        /// As the server names it.
+        found: String,
+        /// As configured.
+        wanted: &'static str,
+    },
+    /// An empty hash tag in the prefix: every session would span slots.
+    #[error("the key prefix holds an empty hash tag, so no session can live on a cluster")]
+    PrefixSpansSlots,
+}
+
+/// What to do about a failed command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// The server does not know the script yet.
+    LoadScript,
+    /// Try again on the same connection.
+    Retry,
+    /// Try again on another connection.
+    Reconnect,
+    /// Wait for memory.
+    WaitForRoom,
+    /// A person is needed.
+    GiveUp,
+}
+
+impl Remedy {
+    /// The one place that reads what an error of the client or the server means.
+    pub(super) fn of(error: &RedisError) -> Self {
+        use ServerErrorKind as Server;
+        let says = |text: &str| error.to_string().contains(text);
+        match error.kind() {
+            ErrorKind::Server(Server::NoScript) => Self::LoadScript,
+            ErrorKind::Server(Server::BusyLoading | Server::TryAgain | Server::ClusterDown | Server::MasterDown | Server::Moved | Server::Ask) => {
+                Self::Retry
+            }
+            // The master was demoted: another one must be found.
+            ErrorKind::Server(Server::ReadOnly) => Self::Reconnect,
+            ErrorKind::Server(_) | ErrorKind::Extension if says("OOM") => Self::WaitForRoom,
+            // A slot left the node while a script ran on it.
+            ErrorKind::Server(_) | ErrorKind::Extension if says("non local key") => Self::Retry,
+            ErrorKind::Extension if matches!(error.code(), Some("BUSY" | "NOREPLICAS" | "MISCONF")) => Self::Retry,
+            ErrorKind::Io | ErrorKind::Parse | ErrorKind::ClusterConnectionNotFound | ErrorKind::MasterNameNotFoundBySentinel => Self::Reconnect,
+            _ => Self::GiveUp,
+        }
+    }
+}
+
+impl TargetError {
+    /// Whether trying again can help; the tries of a single command are over by then.
+    pub fn consequence(&self) -> Consequence {
+        Consequence::Operator
+    }
+
+    /// What a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Connect { source, .. } => connect_hint(source),
+            Self::File { .. } => "check the file's path and rights",
+            Self::Command { source, .. } if source.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) => {
+                "give the Redis user the right: for the keys under the prefix it needs +@read +@write +@scripting +scan +info +time +cluster +client +select +type"
+            }
+            Self::Command { .. } | Self::Reply { .. } => return None,
+            Self::Lost { .. } => "bring Redis back, then run the same command again: it goes on where it was",
+            Self::OutOfMemory { .. } => {
+                "give Redis more memory (maxmemory), or add nodes to the cluster, then run the same command again: it goes on where it was"
+            }
+            Self::Stopped => "run the same command again: it goes on where it was",
+            Self::TooOld { .. } => "upgrade Redis; TBMQ 2.x itself is shipped with Redis 7",
+            Self::Evicts { .. } => "on the server: CONFIG SET maxmemory-policy noeviction (and in its configuration file), then run again",
+            Self::Replica { .. } => "name the master in --redis-url, or use --redis-mode sentinel",
+            Self::OtherMode { .. } => "set --redis-mode to what the server is, or leave it at auto",
+            Self::PrefixSpansSlots => "use the cache prefix that the 2.x broker will use; one with {} cannot work on a cluster",
+        };
+        Some(text.to_owned())
+    }
+}
+
+fn connect_hint(error: &RedisError) -> &'static str {
+    let text = error.to_string();
+    if error.kind() == ErrorKind::AuthenticationFailed || text.contains("WRONGPASS") || text.contains("NOAUTH") {
+        "check user and password in --redis-url"
+    } else if error.kind() == ErrorKind::MasterNameNotFoundBySentinel {
+        "check --redis-sentinel-master against: redis-cli -p 26379 sentinel masters"
+    } else if text.contains("ertificate") || text.contains("TLS") || text.contains("InvalidContentType") {
+        "check rediss:// or redis://, and --redis-ca-cert"
+    } else {
+        "check host and port in --redis-url, and that the server accepts connections from here"
+    }
+}

@@ -1,0 +1,160 @@
+//! A connection that comes back: every command is tried again, within limits, until its outcome is known.
+//!
+//! A time-out means that the outcome is unknown. All that is sent here says what the state *is*, so sending it again is
+//! right whatever happened to the first try.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use redis::{Cmd, RedisError, RedisResult, Value};
+use tokio::sync::Mutex;
+
+use super::TargetError;
+use super::error::Remedy;
+use super::patience::{Patience, pauses};
+use super::place::{Connection, Place, Topology};
+use super::script::ScriptCall;
+use crate::model::Millis;
+
+/// One connection to the session keys, of whatever topology.
+pub struct Link {
+    place: Arc<Place>,
+    topology: Topology,
+    patience: Arc<Patience>,
+    current: Mutex<Current>,
+}
+
+#[derive(Default)]
+struct Current {
+    connection: Option<Connection>,
+    /// Grows with each connection, so that one failure does not throw the next connection away.
+    generation: u64,
+}
+
+impl Link {
+    pub(super) fn new(place: Arc<Place>, topology: Topology, patience: Arc<Patience>) -> Self {
+        Self { place, topology, patience, current: Mutex::default() }
+    }
+
+    /// Calls a script until its reply is there.
+    ///
+    /// # Errors
+    /// See [`Link::call`].
+    pub async fn script(&self, doing: &'static str, call: &ScriptCall) -> Result<Value, TargetError> {
+        match self.attempt(doing, &call.by_digest()).await {
+            Err(Failure::UnknownScript) => match self.attempt(doing, &call.by_text()).await {
+                Err(Failure::UnknownScript) => Err(TargetError::Reply { doing }),
+                other => other.map_err(Failure::into_error),
+            },
+            other => other.map_err(Failure::into_error),
+        }
+    }
+
+    /// Sends a command until its reply is there.
+    ///
+    /// # Errors
+    /// What waiting does not mend, at once; a server that is lost or full, after the limit of patience.
+    pub async fn call(&self, doing: &'static str, command: &Cmd) -> Result<Value, TargetError> {
+        self.attempt(doing, command).await.map_err(Failure::into_error)
+    }
+
+    /// The server's clock; on a cluster that of any node.
+    ///
+    /// # Errors
+    /// See [`Link::call`].
+    pub async fn time(&self) -> Result<Millis, TargetError> {
+        let doing = "asking for the time";
+        let (seconds, micros): (i64, i64) = reply(doing, self.call(doing, Cmd::new().arg("TIME")).await?)?;
+        Ok(Millis(seconds * 1000 + micros / 1000))
+    }
+
+    async fn attempt(&self, doing: &'static str, command: &Cmd) -> Result<Value, Failure> {
+        let mut since = None;
+        let mut pauses = pauses();
+        loop {
+            let (error, generation) = match self.connection().await {
+                Ok((connection, generation)) => match send(connection, command).await {
+                    Ok(value) => return Ok(value),
+                    Err(error) => (error, generation),
+                },
+                Err(error) => (error, 0),
+            };
+            let remedy = Remedy::of(&error);
+            let started = *since.get_or_insert_with(Instant::now);
+            match remedy {
+                Remedy::LoadScript => return Err(Failure::UnknownScript),
+                Remedy::GiveUp => return Err(Failure::Error(TargetError::Command { doing, source: error })),
+                Remedy::Reconnect => {
+                    self.discard(generation).await;
+                    self.patience.notice("Redis cannot be reached", started, &error);
+                }
+                Remedy::Retry => self.patience.notice("Redis is not ready", started, &error),
+                Remedy::WaitForRoom => self.patience.notice("Redis is out of memory, waiting for room", started, &error),
+            }
+            let waited = started.elapsed();
+            if waited >= self.patience.limit {
+                return Err(Failure::Error(match remedy {
+                    Remedy::WaitForRoom => TargetError::OutOfMemory { waited, source: error },
+                    _ => TargetError::Lost { doing, waited, source: error },
+                }));
+            }
+            let pause = pauses.next().unwrap_or_default().min(self.patience.limit - waited);
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.patience.stop.cancelled() => return Err(Failure::Error(TargetError::Stopped)),
+            }
+        }
+    }
+
+    async fn connection(&self) -> RedisResult<(Connection, u64)> {
+        let mut current = self.current.lock().await;
+        if let Some(connection) = &current.connection {
+            return Ok((connection.clone(), current.generation));
+        }
+        let connection = self.place.connect(self.topology).await?;
+        current.generation += 1;
+        current.connection = Some(connection.clone());
+        Ok((connection, current.generation))
+    }
+
+    async fn discard(&self, generation: u64) {
+        let mut current = self.current.lock().await;
+        if current.generation == generation {
+            current.connection = None;
+        }
+    }
+}
+
+/// Sends a command once.
+pub(super) async fn send(connection: Connection, command: &Cmd) -> RedisResult<Value> {
+    match connection {
+        Connection::Single(mut connection) => command.query_async(&mut connection).await,
+        Connection::Cluster(mut connection) => command.query_async(&mut connection).await,
+    }
+}
+
+enum Failure {
+    UnknownScript,
+    Error(TargetError),
+}
+
+impl Failure {
+    fn into_error(self) -> TargetError {
+        match self {
+            Self::UnknownScript => TargetError::Reply { doing: "calling a script" },
+            Self::Error(error) => error,
+        }
+    }
+}
+
+/// A reply as the type that the command gives.
+pub(super) fn reply<T: redis::FromRedisValue>(doing: &'static str, value: Value) -> Result<T, TargetError> {
+    redis::from_redis_value(value).map_err(|_| TargetError::Reply { doing })
+}
+
+impl TargetError {
+    /// A command that is sent once, without patience.
+    pub(super) fn command(doing: &'static str) -> impl FnOnce(RedisError) -> Self {
+        move |source| Self::Command { doing, source }
+    }
+}

@@ -1,0 +1,106 @@
+//! Sessions that PostgreSQL does not know, and the probe that proves the rights of the Redis user.
+
+use redis::Cmd;
+
+use super::batch::{Batch, WriteMode};
+use super::node::Node;
+use super::{Link, Target, TargetError, link};
+use crate::model::{ClientId, KeyKind, KeyPrefix, LastPacketId, Millis, PacketId, SerialNumber};
+
+impl Link {
+    /// Removes a session: its messages, a bounded number a call, its set and its last packet id. Keys of another type
+    /// stay.
+    ///
+    /// # Errors
+    /// See [`Link::call`].
+    pub async fn remove_session(&self, prefix: &KeyPrefix, client: &ClientId) -> Result<(), TargetError> {
+        let (set, last) = (prefix.messages(client.as_str()), prefix.last_packet_id(client.as_str()));
+        self.clear(&[(set.as_bytes(), last.as_bytes())]).await
+    }
+
+    /// Removes one message string that no session refers to; a key of another type stays. Replies whether it was there.
+    ///
+    /// # Errors
+    /// See [`Link::call`].
+    pub async fn remove_string(&self, key: &str) -> Result<bool, TargetError> {
+        let doing = "removing a message";
+        if self.type_of(key).await? != "string" {
+            return Ok(false);
+        }
+        Ok(link::reply::<u64>(doing, self.call(doing, Cmd::new().arg("DEL").arg(key)).await?)? > 0)
+    }
+
+    /// The type of a key as the server names it; `none` where there is none.
+    ///
+    /// # Errors
+    /// See [`Link::call`].
+    pub async fn type_of(&self, key: &str) -> Result<String, TargetError> {
+        let doing = "asking for a key's type";
+        link::reply(doing, self.call(doing, Cmd::new().arg("TYPE").arg(key)).await?)
+    }
+}
+
+impl Target {
+    /// Writes a session of the tool's own and removes it again, so that a missing right shows before any real one.
+    ///
+    /// # Errors
+    /// What the copy itself would meet.
+    pub async fn probe(&self, link: &Link, now: Millis) -> Result<(), TargetError> {
+        let client = ClientId::new(format!("tbmq-migrate:probe:{}:{}", std::process::id(), now.0));
+        let mut batch = Batch::new(WriteMode::Replace);
+        batch.begin_session(&self.prefix, &client, LastPacketId::from_column(1));
+        if let (Some(packet_id), Some(serial)) = (PacketId::from_column(1), SerialNumber::from_column(0)) {
+            batch.push(packet_id, serial.score(), Millis(now.0 + PROBE_LIFE_MS), |out| out.extend_from_slice(b"{}"));
+        }
+        link.write(&batch).await?;
+        link.remove_session(&self.prefix, &client).await
+    }
+
+    /// The first keys of sessions that stand under the prefix, at most `most`; each node is looked through to its end when
+    /// there are none.
+    ///
+    /// # Errors
+    /// A failed command.
+    pub async fn standing_sessions(&self, most: usize) -> Result<Vec<ClientId>, TargetError> {
+        let mut standing: Vec<ClientId> = Vec::new();
+        for node in &mut self.masters().await? {
+            let mut cursor = 0;
+            loop {
+                let (found, next) = node.scan(&self.prefix, cursor).await?;
+                for key in found {
+                    if !standing.contains(&key.client) {
+                        standing.push(key.client);
+                    }
+                    if standing.len() >= most {
+                        return Ok(standing);
+                    }
+                }
+                cursor = next;
+                if cursor == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(standing)
+    }
+
+    /// The full key of a found one.
+    pub fn key(&self, client: &ClientId, kind: KeyKind) -> String {
+        match kind {
+            KeyKind::Messages => self.prefix.messages(client.as_str()),
+            KeyKind::LastPacketId => self.prefix.last_packet_id(client.as_str()),
+            KeyKind::Message(number) => format!("{}_{number}", self.prefix.messages(client.as_str())),
+        }
+    }
+}
+
+/// The probe's message is gone by itself should the process die between the two calls.
+const PROBE_LIFE_MS: i64 = 60_000;
+
+/// A node as part of a pass over all keys.
+impl Node {
+    /// host:port.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+}
