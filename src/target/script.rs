@@ -11,8 +11,10 @@ pub struct Script {
     digest: String,
 }
 
-/// Writes messages of one or more sessions.
-pub static WRITE_SESSIONS: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/write_sessions.lua")));
+/// Writes messages of one or more sessions that are absent.
+pub static CREATE_SESSIONS: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/create_sessions.lua")));
+/// Writes messages of one or more sessions over what may stand there.
+pub static REPLACE_SESSIONS: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/replace_sessions.lua")));
 /// Removes the oldest members of one or more sessions, a bounded number a call.
 pub static TRIM_SESSIONS: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/trim_sessions.lua")));
 
