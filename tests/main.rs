@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 mod config;
+mod runs;
 mod scripts;
 mod support;
