@@ -150,6 +150,7 @@ impl Migration {
             retry_limit: self.config.retry_timeout,
             writers_seen,
             stop: &self.stop,
+            moved: tokio::sync::Notify::new(),
         };
         jobs.run(self.config.jobs).await?;
         if let (true, Work::Recorded(work)) = (writers_seen.load(Ordering::Relaxed), &ready.work) {
