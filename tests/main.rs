@@ -3,6 +3,7 @@
 
 mod config;
 mod layers;
+mod runs;
 mod scripts;
 mod sessions;
 mod support;

@@ -20,6 +20,9 @@ use crate::target::{Link, Target, TargetError, WriteMode};
 /// What a person is made to wait for after the first Ctrl-C: a session of ordinary length ends within it.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
+/// Rows between two looks at whether a person wants to stop, and between two steps of the meter: some milliseconds.
+const ROWS_A_LOOK: u64 = 256;
+
 /// What all chunks of a process share.
 pub struct Copier {
     /// The two tables.
@@ -78,7 +81,8 @@ impl Copier {
         mode: WriteMode,
         quarantine: &mut Quarantine,
     ) -> Result<FinishedChunk, CopyError> {
-        let route = Route { link: job.link, prefix: &self.target.prefix, lease: job.lease, pace: &self.pace, permits: &self.permits };
+        let route =
+            Route { link: job.link, prefix: &self.target.prefix, lease: job.lease, pace: &self.pace, permits: &self.permits, stop: &self.stop };
         let mut pass = Pass {
             copier: self,
             clock: job.clock,
@@ -91,6 +95,7 @@ impl Copier {
             started: Instant::now(),
             stopped: None,
             session: None,
+            unshown_rows: 0,
         };
         let result = pass.run(connection, scope).await;
         match result {
@@ -120,6 +125,8 @@ struct Pass<'a> {
     started: Instant,
     stopped: Option<Instant>,
     session: Option<Session>,
+    /// Rows not yet added to the meter.
+    unshown_rows: u64,
 }
 
 /// The session whose rows are passing.
@@ -136,8 +143,6 @@ struct Session {
     long: bool,
     /// Whether Redis holds another type under its keys.
     refused: bool,
-    /// Rows not yet added to the meter.
-    rows: u64,
 }
 
 impl Pass<'_> {
@@ -149,6 +154,7 @@ impl Pass<'_> {
         if rest.is_empty() {
             reader.end().await?;
         }
+        self.show_rows();
         self.sender.settle().await?;
         self.sender.account(&mut self.tally, self.quarantine).await?;
         self.quarantine.flush().await?;
@@ -223,15 +229,18 @@ impl Pass<'_> {
             self.tally.invalid_contexts += 1;
             self.quarantine.add(&shown(client.as_ref(), bytes), None, INVALID_CONTEXT).await?;
         }
-        self.session = Some(Session { bytes: bytes.into(), client, group, context, open: false, long: false, refused: false, rows: 0 });
+        self.session = Some(Session { bytes: bytes.into(), client, group, context, open: false, long: false, refused: false });
         Ok(())
     }
 
     /// Judges a row, and sends it on when it is wanted.
     async fn row(&mut self, row: &JoinedRow) -> Result<(), CopyError> {
-        self.check_grace()?;
+        self.unshown_rows += 1;
+        if self.unshown_rows == ROWS_A_LOOK {
+            self.show_rows();
+            self.check_grace()?;
+        }
         let Some(session) = &mut self.session else { return Ok(()) };
-        session.rows += 1;
         self.tally.orphan_messages += u64::from(session.context.is_none());
         let message = row.message()?;
         let judgement = match session.client {
@@ -282,7 +291,6 @@ impl Pass<'_> {
     /// Ends the session in work; its id, where it can be a border.
     async fn finish_session(&mut self) -> Result<Option<String>, CopyError> {
         let Some(session) = self.session.take() else { return Ok(None) };
-        self.copier.meter.add_rows(session.rows);
         let Some(client) = session.client else { return Ok(None) };
         if let (false, Some(group), true) = (session.open, session.group, self.copier.writes) {
             match (self.law.last_packet_id(session.context.as_ref()), self.mode) {
@@ -292,6 +300,10 @@ impl Pass<'_> {
             }
         }
         Ok(Some(client.as_str().to_owned()))
+    }
+
+    fn show_rows(&mut self) {
+        self.copier.meter.add_rows(std::mem::take(&mut self.unshown_rows));
     }
 
     /// A long session is waited for after a Ctrl-C, but not for ever.

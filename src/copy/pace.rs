@@ -4,6 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
+
 /// Hands out the time at which messages may be sent.
 #[derive(Debug)]
 pub struct Pace {
@@ -17,10 +19,13 @@ impl Pace {
         Self { a_second, free_at: Mutex::new(Instant::now()) }
     }
 
-    /// Waits until `messages` more may be sent.
-    pub async fn wait(&self, messages: usize) {
+    /// Waits until `messages` more may be sent, or until `stop`: then what is in work ends at full speed.
+    pub async fn wait(&self, messages: usize, stop: &CancellationToken) {
         if let Some(at) = self.reserve(messages, Instant::now()) {
-            tokio::time::sleep_until(at.into()).await;
+            tokio::select! {
+                () = tokio::time::sleep_until(at.into()) => {}
+                () = stop.cancelled() => {}
+            }
         }
     }
 

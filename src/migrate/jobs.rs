@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlx::PgConnection;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::error::Problem;
@@ -16,7 +17,7 @@ use crate::observe::failpoint;
 use crate::source::Source;
 use crate::target::{Journal, Link, WriteMode};
 
-/// How often a job without a chunk looks for one: others may die or give one back.
+/// How often a job without a chunk looks for one: another process may die or give one back.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// Between two tries to reach PostgreSQL.
 const CONNECT_AGAIN: Duration = Duration::from_millis(500);
@@ -33,6 +34,8 @@ pub(super) struct Jobs<'a> {
     /// Set when another session was seen to write to the tables.
     pub writers_seen: &'a AtomicBool,
     pub stop: &'a CancellationToken,
+    /// Wakes the jobs that wait, when a chunk of this process is done or given back.
+    pub moved: Notify,
 }
 
 /// A job's connection to PostgreSQL, made when it is needed.
@@ -68,16 +71,24 @@ impl Jobs<'_> {
             let chunk = match self.work.next().await? {
                 Next::Chunk(chunk) => chunk,
                 Next::Wait => {
-                    self.pause(LOOK_AGAIN).await;
+                    tokio::select! {
+                        () = self.moved.notified() => {}
+                        () = self.pause(LOOK_AGAIN) => {}
+                    }
                     continue;
                 }
                 Next::Over => return Ok(()),
             };
-            match self.chunk(&mut connection, &link, &chunk).await {
-                Ok(()) => failing_since = None,
+            let result = self.chunk(&mut connection, &link, &chunk).await;
+            match result {
+                Ok(()) => {
+                    self.moved.notify_waiters();
+                    failing_since = None;
+                }
                 Err(error) => {
                     connection = Lazy::default();
                     self.work.release(chunk).await?;
+                    self.moved.notify_waiters();
                     let since = *failing_since.get_or_insert_with(Instant::now);
                     if error.consequence() != Consequence::Retry || since.elapsed() >= self.retry_limit {
                         return Err(error.into());

@@ -111,13 +111,19 @@ impl Migration {
                         }
                         continue;
                     }
-                    break self.finish(journal.as_ref(), &link, &writers_seen).await?;
+                    break self.finish(&link, &writers_seen).await?;
                 }
                 Some(RunState::Finished) => break self.removed_by_others().await?,
                 Some(RunState::Forgotten) => return Err(Problem::Copy(crate::copy::CopyError::LeaseLost)),
                 Some(RunState::Copying | RunState::Finishing) => tokio::time::sleep(LOOK_AGAIN).await,
             }
         };
+        if let Some(journal) = &journal {
+            journal.remove(&link).await?;
+            if let Work::Recorded(work) = &self.ready.work {
+                work.control.close_journal(work.run).await?;
+            }
+        }
         self.report(removed, &writers_seen).await.map(Some)
     }
 
@@ -150,6 +156,7 @@ impl Migration {
             retry_limit: self.config.retry_timeout,
             writers_seen,
             stop: &self.stop,
+            moved: tokio::sync::Notify::new(),
         };
         jobs.run(self.config.jobs).await?;
         if let (true, Work::Recorded(work)) = (writers_seen.load(Ordering::Relaxed), &ready.work) {
@@ -163,7 +170,9 @@ impl Migration {
         let Work::Recorded(work) = &self.ready.work else { return Ok(self.ready.target.journal(self.ready.own_number).await?) };
         if !self.ready.journal.is_empty() {
             let journal = Journal::from_keys(self.ready.journal.clone());
-            self.forgotten(&journal, link).await?;
+            if !self.ready.finished {
+                self.forgotten(&journal, link).await?;
+            }
             return Ok(journal);
         }
         let keys = self.ready.target.journal(work.run).await?.keys().to_vec();
@@ -180,7 +189,7 @@ impl Migration {
     }
 
     /// The last steps, by one process alone; the number of sessions removed.
-    async fn finish(&self, journal: Option<&Journal>, link: &Link, writers_seen: &AtomicBool) -> Result<u64, Problem> {
+    async fn finish(&self, link: &Link, writers_seen: &AtomicBool) -> Result<u64, Problem> {
         let ready = &self.ready;
         failpoint::reach("finish_taken");
         let mut connection = ready.source.connect().await?;
@@ -200,9 +209,6 @@ impl Migration {
             failpoint::reach("sessions_removed");
             work.control.finish_run(work.run, removed).await?;
             failpoint::reach("run_finished");
-        }
-        if let Some(journal) = journal {
-            journal.remove(link).await?;
         }
         Ok(removed)
     }

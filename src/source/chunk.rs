@@ -3,6 +3,7 @@
 //! The primary key is read backwards, so rows stream and no session is sorted or held. The planner would not choose that
 //! by itself (it prefers a parallel scan and a sort on the source's disk, for each chunk), hence the settings.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
@@ -20,7 +21,7 @@ const STALL_LIMIT: Duration = Duration::from_secs(60);
 /// and its length is bounded by the chunk time.
 const BEGIN: &str = "begin isolation level repeatable read read only;
     set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; set local lock_timeout = '10s';
-    set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_hashjoin = off;
+    set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_hashjoin = off; set local enable_nestloop = off;
     set local max_parallel_workers_per_gather = 0; set local jit = off";
 
 /// One open chunk: a transaction on a connection of its own.
@@ -82,6 +83,9 @@ impl<'c> ChunkReader<'c> {
 
 impl Tables {
     /// The statement for [`ChunkReader::messages`]; its columns are those that [`JoinedRow`] reads, by position.
+    ///
+    /// The contexts are a subquery in the order of the rows: the planner would not read their index backwards for a join
+    /// by itself, and sorts them, or looks each one up.
     pub(super) fn message_sql(&self, scope: &Scope) -> String {
         let column = |name: &str, kind: &str| match self.messages.has(name) {
             true => format!("m.{name}::{kind}"),
@@ -91,41 +95,46 @@ impl Tables {
             "select m.client_id::text, m.serial_number::int8, m.topic::text, m.time::int8, m.packet_id::int4, m.packet_type::text, m.qos::int4,
                     m.payload::bytea, m.user_properties::text, m.retain::bool, {}, {}, {}, {}, {},
                     c.client_id is not null, c.last_serial_number::int8, c.last_packet_id::int4
-             from {} m left join {} c on c.client_id = m.client_id where {} order by m.client_id desc, m.serial_number desc",
+             from {messages} m left join (select client_id, last_serial_number, last_packet_id from {contexts} where {range}
+                 order by client_id desc offset 0) c on c.client_id = m.client_id
+             where {range_of_messages} order by m.client_id desc, m.serial_number desc",
             column("msg_expiry_interval", "int4"),
             column("payload_format_indicator", "int4"),
             column("content_type", "text"),
             column("response_topic", "text"),
             column("correlation_data", "bytea"),
-            self.messages.name,
-            self.contexts.name,
-            scope.condition("m"),
+            messages = self.messages.name,
+            contexts = self.contexts.name,
+            range = scope.condition("client_id"),
+            range_of_messages = scope.condition("m.client_id"),
         )
     }
 
     fn lone_context_sql(&self, scope: &Scope) -> String {
         format!(
-            "select c.client_id::text, c.last_serial_number::int8, c.last_packet_id::int4 from {} c
-             where {} and not exists (select from {} m where m.client_id = c.client_id) order by c.client_id desc",
-            self.contexts.name,
-            scope.condition("c"),
-            self.messages.name,
+            "select c.client_id::text, c.last_serial_number::int8, c.last_packet_id::int4 from {contexts} c
+             left join (select client_id from {messages} where {range} order by client_id desc, serial_number desc offset 0) m on m.client_id = c.client_id
+             where {range_of_contexts} and m.client_id is null order by c.client_id desc",
+            messages = self.messages.name,
+            contexts = self.contexts.name,
+            range = scope.condition("client_id"),
+            range_of_contexts = scope.condition("c.client_id"),
         )
     }
 }
 
 impl Scope {
-    /// The condition on `client_id`, with its parameters from $1 on: lower bound, upper bound, list, as far as given.
-    fn condition(&self, alias: &str) -> String {
+    /// The condition on a column with client ids, with its parameters from $1 on: lower bound, upper bound, list, as far
+    /// as given.
+    fn condition(&self, column: &str) -> String {
         let mut parameter = 0;
-        let mut conditions = vec!["true".to_owned()];
-        let given = [(self.lower.is_some(), ">= $"), (self.upper.is_some(), "< $"), (self.listed.is_some(), "= any($")];
-        for (_, comparison) in given.into_iter().filter(|(given, _)| *given) {
+        let mut conditions = Vec::new();
+        let given = [(self.lower.is_some(), ">= $", ""), (self.upper.is_some(), "< $", ""), (self.listed.is_some(), "= any($", "::text[])")];
+        for (_, comparison, end) in given.into_iter().filter(|(given, ..)| *given) {
             parameter += 1;
-            let end = if comparison.ends_with("any($") { "::text[])" } else { "" };
-            conditions.push(format!("{alias}.client_id {comparison}{parameter}{end}"));
+            conditions.push(format!("{column} {comparison}{parameter}{end}"));
         }
-        conditions.join(" and ")
+        if conditions.is_empty() { "true".to_owned() } else { conditions.join(" and ") }
     }
 }
 
@@ -147,7 +156,12 @@ impl Rows<'_> {
     }
 
     async fn next(&mut self, doing: &'static str) -> Result<Option<PgRow>, SourceError> {
-        match tokio::time::timeout(STALL_LIMIT, self.0.try_next()).await {
+        let mut next = self.0.try_next();
+        // A row that is here already needs no timer.
+        if let Poll::Ready(row) = futures_util::poll!(&mut next) {
+            return row.map_err(SourceError::statement(doing));
+        }
+        match tokio::time::timeout(STALL_LIMIT, next).await {
             Ok(row) => row.map_err(SourceError::statement(doing)),
             Err(_) => Err(SourceError::Stalled { doing, seconds: STALL_LIMIT.as_secs() }),
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use redis::Value;
 
-use super::script::{ScriptCall, TRIM_SESSIONS, WRITE_SESSIONS};
+use super::script::{CREATE_SESSIONS, REPLACE_SESSIONS, ScriptCall, TRIM_SESSIONS};
 use super::{Link, TargetError};
 use crate::model::{ClientId, KeyPrefix, LastPacketId, Millis, PacketId, Score};
 
@@ -120,20 +120,18 @@ impl Batch {
         self.scores.len()
     }
 
-    fn call(&self) -> ScriptCall {
-        let mut call = ScriptCall::new(&WRITE_SESSIONS);
+    fn call(&self) -> ScriptCall<'_> {
+        let mut call = ScriptCall::new(match self.mode {
+            WriteMode::Fresh => &CREATE_SESSIONS,
+            WriteMode::Replace => &REPLACE_SESSIONS,
+        });
         for key in pieces(&self.keys, &self.key_ends) {
             call.key(key);
         }
-        call.arg(match self.mode {
-            WriteMode::Fresh => b"fresh",
-            WriteMode::Replace => b"replace",
-        });
         let mut arguments = pieces(&self.arguments, &self.argument_ends);
         for session in &self.sessions {
-            call.arg(session.messages.to_string().as_bytes());
-            let last = session.last_packet_id.map(|id| id.get().to_string());
-            call.arg(last.as_deref().unwrap_or_default().as_bytes());
+            call.arg(session.messages.to_string().into_bytes());
+            call.arg(session.last_packet_id.map_or_else(Vec::new, |id| id.get().to_string().into_bytes()));
             for argument in arguments.by_ref().take(3 * session.messages) {
                 call.arg(argument);
             }
@@ -141,36 +139,43 @@ impl Batch {
         call
     }
 
-    /// Turns the script's two lists into what they name.
+    /// Turns the list that the script replied into what it names.
     fn refused(&self, value: Value) -> Result<Refused, TargetError> {
         let doing = "writing sessions";
-        let lists: Vec<Vec<usize>> = super::link::reply(doing, value)?;
+        let numbers: Vec<usize> = super::link::reply(doing, value)?;
         let mut refused = Refused::default();
-        let [occupied, foreign] = lists.as_slice() else {
-            return if lists.is_empty() { Ok(refused) } else { Err(TargetError::Reply { doing }) };
-        };
-        for number in occupied {
-            let session = number.checked_sub(1).and_then(|at| self.sessions.get(at)).ok_or(TargetError::Reply { doing })?;
-            refused.occupied.push(session.client.clone());
-        }
-        for &position in foreign {
-            let (mut key, mut message) = (0, 0);
-            for session in &self.sessions {
-                let next = key + 2 + session.messages;
-                if position > key && position <= next {
-                    match position - key {
-                        1 | 2 => {
-                            let scores = self.scores[message..message + session.messages].to_vec();
-                            refused.foreign_sessions.push((session.client.clone(), scores));
-                        }
-                        nth => refused.foreign_messages.push((session.client.clone(), self.scores[message + nth - 3])),
-                    }
-                }
-                key = next;
-                message += session.messages;
-            }
+        for number in numbers {
+            let known = match self.mode {
+                WriteMode::Fresh => self.refuse_occupied(number, &mut refused),
+                WriteMode::Replace => self.refuse_foreign(number, &mut refused),
+            };
+            known.ok_or(TargetError::Reply { doing })?;
         }
         Ok(refused)
+    }
+
+    /// Names the session with this number.
+    fn refuse_occupied(&self, number: usize, refused: &mut Refused) -> Option<()> {
+        refused.occupied.push(self.sessions.get(number.checked_sub(1)?)?.client.clone());
+        Some(())
+    }
+
+    /// Names the session or the message whose key has this position.
+    fn refuse_foreign(&self, position: usize, refused: &mut Refused) -> Option<()> {
+        let (mut key, mut message) = (0, 0);
+        for session in &self.sessions {
+            let (next, scores) = (key + 2 + session.messages, self.scores.get(message..message + session.messages)?);
+            if (key + 1..=next).contains(&position) {
+                match position - key {
+                    1 | 2 => refused.foreign_sessions.push((session.client.clone(), scores.to_vec())),
+                    nth => refused.foreign_messages.push((session.client.clone(), *scores.get(nth - 3)?)),
+                }
+                return Some(());
+            }
+            key = next;
+            message += session.messages;
+        }
+        None
     }
 }
 
@@ -206,7 +211,7 @@ impl Link {
             }
             call.arg(TRIM_BUDGET.as_bytes());
             for _ in sessions {
-                call.arg(b"+inf");
+                call.arg(b"+inf".as_slice());
             }
             let (unfinished, _foreign): (usize, Vec<usize>) = super::link::reply(doing, self.script(doing, &call).await?)?;
             match unfinished {

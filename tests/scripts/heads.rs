@@ -34,12 +34,13 @@ fn every_script_has_a_complete_head() {
     names.sort();
     let expected = [
         "add_messages.lua",
+        "create_sessions.lua",
         "get_messages.lua",
         "remove_message.lua",
         "remove_messages.lua",
+        "replace_sessions.lua",
         "trim_sessions.lua",
         "update_packet_type.lua",
-        "write_sessions.lua",
     ];
     assert_eq!(names, expected, "a test file belongs to each script");
 }

@@ -5,7 +5,7 @@ mod heads;
 mod on_a_cluster;
 mod recorded;
 mod trim_sessions;
-mod write_sessions;
+mod writing;
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -24,7 +24,8 @@ const GET_MESSAGES: &str = include_str!("../../lua/get_messages.lua");
 const REMOVE_MESSAGE: &str = include_str!("../../lua/remove_message.lua");
 const REMOVE_MESSAGES: &str = include_str!("../../lua/remove_messages.lua");
 const UPDATE_PACKET_TYPE: &str = include_str!("../../lua/update_packet_type.lua");
-const WRITE_SESSIONS: &str = include_str!("../../lua/write_sessions.lua");
+const CREATE_SESSIONS: &str = include_str!("../../lua/create_sessions.lua");
+const REPLACE_SESSIONS: &str = include_str!("../../lua/replace_sessions.lua");
 const TRIM_SESSIONS: &str = include_str!("../../lua/trim_sessions.lua");
 
 /// One call of a script.

@@ -3,7 +3,7 @@
 use redis::Value;
 
 use super::trim_sessions::{fill, trim};
-use super::write_sessions::write;
+use super::writing::{create, replace};
 use super::{Call, last_of, message_of, set_of};
 use crate::support::cluster::RedisCluster;
 
@@ -26,7 +26,7 @@ fn every_script_works_on_a_cluster_although_derived_keys_are_not_declared() {
         let message: serde_json::Value = serde_json::from_str(&messages[0]).unwrap();
         assert_eq!(message, serde_json::json!({"n": 2, "packetId": 2, "packetType": "PUBREL"}));
         both(super::REMOVE_MESSAGES).send(&mut connection).unwrap();
-        write("fresh", &[(client, "2", &[(1, b"x", 1), (2, b"y", 2)])]).send(&mut connection).unwrap();
+        create(&[(client, "2", &[(1, b"x", 1), (2, b"y", 2)])]).send(&mut connection).unwrap();
         assert_eq!(cluster.keyspace().members(set_of(client)).len(), 2);
         trim("10", &[(client, "2")]).send(&mut connection).unwrap();
         assert_eq!(cluster.keyspace().members(set_of(client)), [(message_of(client, 2), 2.0)]);
@@ -46,7 +46,7 @@ fn while_a_slot_moves_a_call_is_refused_as_a_whole_and_its_repetition_heals() {
     cluster.begin_migration(slot, from, to);
     cluster.move_keys(&[&message_of("a", 1)], from, to);
     let before = cluster.keyspace();
-    let again = write("replace", &[("a", "9", &[(1, b"x", 1), (9, b"y", 9)])]);
+    let again = replace(&[("a", "9", &[(1, b"x", 1), (9, b"y", 9)])]);
     again.refusal(&mut connection);
     assert_eq!(cluster.keyspace(), before, "every key is declared: nothing is half written");
     let whole = trim("10", &[("a", "+inf")]);

@@ -1,18 +1,14 @@
--- Writes messages of one or several sessions of one slot, each with its own packet id, score and deadline.
+-- Writes messages of one or several sessions over what may stand there, each with its own packet id, score and deadline.
 --
 -- A key that holds another type is never overwritten. What is wrong with the arguments is found before the first write.
 --
 -- KEYS:    for each session: its sorted set, its last packet id, then its n message keys.
--- ARGV:    1 `fresh` or `replace`; then for each session: n (0 to 1000); its last packet id, or '' where this call is
---          not the session's first one; then n times: the message as JSON, its deadline in Unix ms, its score.
---          `fresh`: a session whose last packet id is there already, with another value, belongs to somebody else.
---          `replace`: the last packet id is overwritten.
--- RETURNS: an empty list when all is written. Else two lists: the numbers (from 1) of the sessions that belong to
---          somebody else, and the positions in KEYS of keys with another type. A session is left untouched when it is
---          in the first list, or when its set or its last packet id is in the second; a message key in the second list
---          is left as it is and gets no reference.
--- TWICE:   yes: packet id, score and deadline come from the arguments, and an equal last packet id is our own earlier
---          call.
+-- ARGV:    for each session: n (0 to 1000); its last packet id, or '' where this call is not the session's first one;
+--          then n times: the message as JSON, its deadline in Unix ms, its score.
+-- RETURNS: an empty list when all is written. Else the positions in KEYS of keys with another type. A session whose set
+--          or last packet id is among them is left untouched; a message key among them is left as it is and gets no
+--          reference.
+-- TWICE:   yes: packet id, score and deadline come from the arguments.
 
 local KEYS, ARGV = KEYS, ARGV
 local pcall, find, tonumber = redis.pcall, string.find, tonumber
@@ -26,11 +22,7 @@ local function bad(what, argument)
   return redis.error_reply('ERR ' .. what .. ' in argument ' .. argument)
 end
 
-local fresh = ARGV[1] == 'fresh'
-if not fresh and ARGV[1] ~= 'replace' then
-  return bad('neither fresh nor replace', 1)
-end
-local key, argument = 1, 2
+local key, argument = 1, 1
 while argument <= #ARGV do
   local count, last_id = ARGV[argument], ARGV[argument + 1]
   if not find(count, '^%d+$') or tonumber(count) > MOST_MESSAGES then
@@ -59,17 +51,15 @@ if key ~= #KEYS + 1 then
   return bad('fewer messages than keys', #ARGV)
 end
 
-local occupied, foreign = {}, {}
+local foreign = {}
 
 -- The error of a reply that is not about the type of the key.
 local function fault(reply)
   return type(reply) == 'table' and reply.err and not find(reply.err, 'WRONGTYPE', 1, true) and reply or nil
 end
 
-local session = 0
-key, argument = 1, 2
+key, argument = 1, 1
 while argument <= #ARGV do
-  session = session + 1
   local set, count, last_id = KEYS[key], tonumber(ARGV[argument]), ARGV[argument + 1]
   local open = true
 
@@ -81,20 +71,12 @@ while argument <= #ARGV do
     foreign[#foreign + 1] = key
     open = false
   elseif last_id ~= '' then
-    local old
-    if fresh then
-      old = pcall('SET', KEYS[key + 1], last_id, 'NX', 'GET')
-    else
-      old = pcall('SET', KEYS[key + 1], last_id, 'GET')
-    end
+    local old = pcall('SET', KEYS[key + 1], last_id, 'GET')
     if type(old) == 'table' then
       if fault(old) then
         return old
       end
       foreign[#foreign + 1] = key + 1
-      open = false
-    elseif fresh and old and old ~= last_id then
-      occupied[#occupied + 1] = session
       open = false
     end
   end
@@ -125,7 +107,4 @@ while argument <= #ARGV do
   argument = argument + 2 + 3 * count
 end
 
-if #occupied == 0 and #foreign == 0 then
-  return {}
-end
-return { occupied, foreign }
+return foreign
