@@ -180,12 +180,16 @@ impl Migration {
     }
 
     /// Opens the chunks again that some shard does not remember; their number.
-    async fn forgotten(&self, journal: &Journal, link: &Link) -> Result<u64, Problem> {
-        let reopened = self.ready.work.reopen(&journal.remembered(link).await?).await?;
-        if reopened > 0 {
-            tracing::warn!(chunks = reopened, "Redis lost writes that it had acknowledged (a restart or a failover); they are copied again");
+    async fn forgotten(&self, journal: &Journal, link: &Link) -> Result<usize, Problem> {
+        // In this order: a chunk is noted before it is done, so whatever is done by now must be remembered.
+        let mut lost = self.ready.work.done_chunks().await?;
+        let remembered = journal.remembered(link).await?;
+        lost.retain(|chunk| remembered.binary_search(chunk).is_err());
+        if !lost.is_empty() {
+            self.ready.work.reopen(&lost).await?;
+            tracing::warn!(chunks = lost.len(), "Redis lost writes that it had acknowledged (a restart or a failover); they are copied again");
         }
-        Ok(reopened)
+        Ok(lost.len())
     }
 
     /// The last steps, by one process alone; the number of sessions removed.
