@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 mod config;
+mod faults;
 mod layers;
 mod runs;
 mod scripts;

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::keyspace::{Keyspace, Value};
 use crate::support::postgres::{Database, Postgres};
-use crate::support::tool::Tool;
+use crate::support::tool::{Outcome, Tool};
 
 const TTL_MS: i64 = 604_800_000;
 
@@ -92,6 +92,14 @@ impl Sessions {
              analyze device_session_ctx, device_publish_msg",
             values.join(", ")
         ));
+    }
+
+    /// Fails unless the run did all of the sessions.
+    pub fn assert_all_migrated(&self, outcome: &Outcome) {
+        assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+        let report = outcome.json();
+        let found = ["sessions", "rows_read", "messages_migrated"].map(|name| report[name].as_u64());
+        assert_eq!(found, [self.count(), self.messages(), self.messages()].map(Some), "{report:#}");
     }
 
     /// Fails unless exactly these sessions stand there, and nothing else.

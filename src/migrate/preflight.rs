@@ -88,7 +88,16 @@ impl Sides {
         let work = Work::Memory(MemoryWork::new(planned, file));
         Ok(self.ready(
             config,
-            Begun { work, lease: None, writes_at_start, journal: Vec::new(), finished: false, own_number: now.0, standing: !standing.is_empty(), estimated_rows },
+            Begun {
+                work,
+                lease: None,
+                writes_at_start,
+                journal: Vec::new(),
+                finished: false,
+                own_number: now.0,
+                standing: !standing.is_empty(),
+                estimated_rows,
+            },
         ))
     }
 

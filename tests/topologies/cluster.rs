@@ -1,6 +1,6 @@
 //! A cluster of three masters.
 
-use super::{assert_all_migrated, assert_refused};
+use super::assert_refused;
 use crate::sessions::{Sessions, migrate};
 use crate::support::cluster::RedisCluster;
 
@@ -8,7 +8,7 @@ use crate::support::cluster::RedisCluster;
 fn one_seed_is_enough_to_find_that_it_is_a_cluster_and_all_its_nodes() {
     let (cluster, sessions) = (RedisCluster::start(), Sessions::new(40, 4).with_lone_contexts(10));
     let database = sessions.load();
-    assert_all_migrated(&migrate(&database, &cluster.urls()[1]).run(), &sessions);
+    sessions.assert_all_migrated(&migrate(&database, &cluster.urls()[1]).run());
     sessions.assert_stand_in(&cluster.keyspace(), "");
     // With 50 sessions, the chance that a third of the slots gets none is below one in a hundred million; the ids are fixed.
     assert!(cluster.nodes.iter().all(|node| !node.keyspace().0.is_empty()));
@@ -17,7 +17,7 @@ fn one_seed_is_enough_to_find_that_it_is_a_cluster_and_all_its_nodes() {
     let dead = format!("redis://127.0.0.1:{}", crate::support::poll::free_port());
     let seeds = [dead.as_str(), &cluster.urls()[2], &cluster.urls()[0]].join(",");
     let again = migrate(&database, &seeds).args(["--redis-mode", "cluster", "--on-existing", "replace"]).run();
-    assert_all_migrated(&again, &sessions);
+    sessions.assert_all_migrated(&again);
     sessions.assert_stand_in(&cluster.keyspace(), "");
 
     let standalone = migrate(&database, &cluster.urls()[0]).args(["--redis-mode", "standalone"]).run();
@@ -37,7 +37,7 @@ fn an_empty_hash_tag_in_the_prefix_is_refused_and_any_other_puts_all_sessions_on
     assert!(cluster.keyspace().0.is_empty());
 
     let outcome = migrate(&database, &cluster.urls()[0]).args(["--key-prefix", "tb{x}:"]).run();
-    assert_all_migrated(&outcome, &sessions);
+    sessions.assert_all_migrated(&outcome);
     assert!(outcome.stderr.contains("WARN") && outcome.stderr.contains("hash tag"), "{}", outcome.stderr);
     let owner = cluster.owner(cluster.slot("{x}"));
     sessions.assert_stand_in(&cluster.nodes[owner].keyspace(), "tb{x}:");

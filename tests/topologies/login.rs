@@ -1,6 +1,6 @@
 //! Users and their rights: the least that a run needs, and what it says without them.
 
-use super::{assert_all_migrated, assert_refused};
+use super::assert_refused;
 use crate::sessions::{Sessions, migrate};
 use crate::support::cluster::RedisCluster;
 use crate::support::redis::Redis;
@@ -28,12 +28,12 @@ fn the_least_rights_are_enough_for_a_copy_and_for_a_replacement() {
     set_user(&redis, STANDALONE);
     let database = sessions.load();
     let call = || migrate(&database, &format!("{}/1", with_login(&redis.url()))).args(["--key-prefix", "tb:"]);
-    assert_all_migrated(&call().run(), &sessions);
+    sessions.assert_all_migrated(&call().run());
     let gone = "tb:{gone}_messages";
     redis.cli(&["-n", "1", "ZADD", gone, "1", &format!("{gone}_1")]);
     redis.cli(&["-n", "1", "SET", &format!("{gone}_1"), "{}"]);
     let outcome = call().args(["--on-existing", "replace", "--allow-removals", "1"]).run();
-    assert_all_migrated(&outcome, &sessions);
+    sessions.assert_all_migrated(&outcome);
     assert_eq!(outcome.json()["sessions_removed"], 1);
     assert_eq!(redis.cli(&["-n", "1", "EXISTS", gone, &format!("{gone}_1")]), "0");
 }
@@ -81,7 +81,7 @@ fn on_a_cluster_the_least_rights_are_those_and_the_map_of_its_slots() {
     }
     let database = sessions.load();
     let call = || migrate(&database, &with_login(&cluster.urls()[0])).args(["--key-prefix", "tb:"]);
-    assert_all_migrated(&call().run(), &sessions);
-    assert_all_migrated(&call().args(["--on-existing", "replace"]).run(), &sessions);
+    sessions.assert_all_migrated(&call().run());
+    sessions.assert_all_migrated(&call().args(["--on-existing", "replace"]).run());
     sessions.assert_stand_in(&cluster.keyspace(), "tb:");
 }

@@ -6,16 +6,7 @@ mod sentinel;
 mod standalone;
 mod tls;
 
-use crate::sessions::Sessions;
 use crate::support::tool::Outcome;
-
-/// Fails unless the run did all of the sessions.
-fn assert_all_migrated(outcome: &Outcome, sessions: &Sessions) {
-    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
-    let report = outcome.json();
-    assert_eq!(report["sessions"], sessions.count(), "{report}");
-    assert_eq!(report["messages_migrated"], sessions.messages(), "{report}");
-}
 
 /// Fails unless the run ended before its start with this code, said these words, and showed no secret.
 fn assert_refused(outcome: &Outcome, code: i32, words: &[&str]) {

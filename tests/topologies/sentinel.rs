@@ -1,6 +1,6 @@
 //! A master that sentinels name.
 
-use super::{assert_all_migrated, assert_refused};
+use super::assert_refused;
 use crate::sessions::{Sessions, migrate};
 use crate::support::sentinel::Sentinel;
 
@@ -17,6 +17,6 @@ fn the_sentinels_lead_to_the_master_as_long_as_one_of_them_answers() {
     // Nobody listens at the first of them, as if that sentinel were down.
     urls[0] = format!("redis://127.0.0.1:{}", crate::support::poll::free_port());
     let outcome = migrate(&database, &urls.join(",")).args(["--redis-sentinel-master", group.master_name()]).run();
-    assert_all_migrated(&outcome, &sessions);
+    sessions.assert_all_migrated(&outcome);
     sessions.assert_stand_in(&group.servers[0].keyspace(), "");
 }

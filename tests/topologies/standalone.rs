@@ -1,6 +1,6 @@
 //! One server: its databases and the broker's prefix.
 
-use super::{assert_all_migrated, assert_refused};
+use super::assert_refused;
 use crate::sessions::{Sessions, migrate};
 use crate::support::keyspace::Keyspace;
 use crate::support::redis::Redis;
@@ -8,7 +8,7 @@ use crate::support::redis::Redis;
 #[test]
 fn a_database_index_in_the_address_is_where_the_sessions_go() {
     let (redis, sessions) = (Redis::start(), Sessions::new(3, 4).with_lone_contexts(2));
-    assert_all_migrated(&migrate(&sessions.load(), &format!("{}/5", redis.url())).run(), &sessions);
+    sessions.assert_all_migrated(&migrate(&sessions.load(), &format!("{}/5", redis.url())).run());
     assert!(redis.keyspace().0.is_empty(), "database 0 stays empty");
     let mut connection = redis.connection();
     redis::cmd("SELECT").arg(5).exec(&mut connection).unwrap();
@@ -27,7 +27,7 @@ fn every_key_begins_with_the_prefix_and_another_prefix_is_others() {
     let (redis, sessions) = (Redis::start(), Sessions::new(3, 4).with_lone_contexts(2));
     redis.cli(&["SET", "{c-0000}_last_packet_id", "9"]);
     let outcome = migrate(&sessions.load(), &redis.url()).args(["--key-prefix", "tb*:"]).run();
-    assert_all_migrated(&outcome, &sessions);
+    sessions.assert_all_migrated(&outcome);
     assert_eq!(redis.cli(&["GET", "{c-0000}_last_packet_id"]), "9");
     redis.cli(&["DEL", "{c-0000}_last_packet_id"]);
     sessions.assert_stand_in(&redis.keyspace(), "tb*:");

@@ -1,6 +1,6 @@
 //! TLS: whom the tool trusts, and what it says when the two sides do not agree.
 
-use super::{assert_all_migrated, assert_refused};
+use super::assert_refused;
 use crate::sessions::{Sessions, migrate};
 use crate::support::redis::Redis;
 
@@ -22,7 +22,7 @@ fn keyspace(port: u16) -> crate::support::keyspace::Keyspace {
 fn a_server_under_an_authority_of_its_own_is_trusted_by_the_file() {
     let ((redis, plain), sessions) = (with_a_plain_port(&[]), Sessions::new(3, 4));
     let outcome = migrate(&sessions.load(), &redis.url()).arg("--redis-ca-cert").arg(redis.authority()).run();
-    assert_all_migrated(&outcome, &sessions);
+    sessions.assert_all_migrated(&outcome);
     sessions.assert_stand_in(&keyspace(plain), "");
 }
 
@@ -54,6 +54,6 @@ fn a_server_that_wants_a_certificate_gets_one() {
     assert_refused(&call().run(), 4, &["cannot connect to Redis", "--redis-client-cert"]);
     let [certificate, key] = ["server.crt", "server.key"].map(|name| redis.directory().join(name));
     let outcome = call().arg("--redis-client-cert").arg(certificate).arg("--redis-client-key").arg(key).run();
-    assert_all_migrated(&outcome, &sessions);
+    sessions.assert_all_migrated(&outcome);
     sessions.assert_stand_in(&keyspace(plain), "");
 }
