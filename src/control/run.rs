@@ -125,7 +125,7 @@ impl Control {
                     .fetch_one(&mut *transaction)
                     .await?;
             for chunk in &plan.chunks {
-                insert_chunk(&mut transaction, id, chunk).await?;
+                insert_chunk(&mut transaction, id, chunk, 0).await?;
             }
             transaction.commit().await?;
             let state = RunState::Copying;
@@ -247,13 +247,13 @@ impl Control {
         .await
     }
 
-    /// The chunks that are done.
+    /// The chunks that are done, each with the number of the attempt that did it.
     ///
     /// # Errors
     /// A failed statement.
-    pub async fn done_chunks(&self, run: i64) -> Result<Vec<i64>, ControlError> {
+    pub async fn done_chunks(&self, run: i64) -> Result<Vec<(i64, i32)>, ControlError> {
         self.persist("listing the chunks done", async || {
-            sqlx::query_scalar("select id from tbmq_migrate.chunk where run_id = $1 and state = 'done'")
+            sqlx::query_as("select id, attempts from tbmq_migrate.chunk where run_id = $1 and state = 'done'")
                 .persistent(false)
                 .bind(run)
                 .fetch_all(&self.pool)
@@ -381,8 +381,14 @@ async fn read_open(transaction: &mut Transaction<'_, Postgres>) -> Result<Option
     Ok(Some(OpenRun { run, workers }))
 }
 
-pub(super) async fn insert_chunk(transaction: &mut Transaction<'_, Postgres>, run: i64, chunk: &PlannedChunk) -> Result<(), sqlx::Error> {
-    sqlx::query("insert into tbmq_migrate.chunk (run_id, lower_id, upper_id, clients, part, estimated_rows) values ($1, $2, $3, $4, $5, $6)")
+/// `attempts` is how often its sessions may have been written before it became a chunk of its own.
+pub(super) async fn insert_chunk(
+    transaction: &mut Transaction<'_, Postgres>,
+    run: i64,
+    chunk: &PlannedChunk,
+    attempts: i32,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("insert into tbmq_migrate.chunk (run_id, lower_id, upper_id, clients, part, estimated_rows, attempts) values ($1, $2, $3, $4, $5, $6, $7)")
         .persistent(false)
         .bind(run)
         .bind(&chunk.scope.lower)
@@ -390,6 +396,7 @@ pub(super) async fn insert_chunk(transaction: &mut Transaction<'_, Postgres>, ru
         .bind(&chunk.scope.listed)
         .bind(chunk.scope.part.name())
         .bind(chunk.estimated_rows.and_then(|rows| i64::try_from(rows).ok()))
+        .bind(attempts)
         .execute(&mut **transaction)
         .await?;
     Ok(())

@@ -186,7 +186,7 @@ impl Migration {
         let remembered = journal.remembered(link).await?;
         lost.retain(|chunk| remembered.binary_search(chunk).is_err());
         if !lost.is_empty() {
-            self.ready.work.reopen(&lost).await?;
+            self.ready.work.reopen(&lost.iter().map(|(chunk, _)| *chunk).collect::<Vec<_>>()).await?;
             tracing::warn!(chunks = lost.len(), "Redis lost writes that it had acknowledged (a restart or a failover); they are copied again");
         }
         Ok(lost.len())

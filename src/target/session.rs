@@ -41,7 +41,8 @@ impl Link {
 }
 
 impl Target {
-    /// Writes a session of the tool's own and removes it again, so that a missing right shows before any real one.
+    /// Writes a session and a journal of the tool's own and removes them again, so that a missing right shows before any
+    /// real one.
     ///
     /// # Errors
     /// What the copy itself would meet.
@@ -53,7 +54,12 @@ impl Target {
             batch.push(packet_id, serial.score(), Millis(now.0 + PROBE_LIFE_MS), |out| out.extend_from_slice(b"{}"));
         }
         link.write(&batch).await?;
-        link.remove_session(&self.prefix, &client).await
+        link.remove_session(&self.prefix, &client).await?;
+        // The number of no run: those count from 1.
+        let journal = self.journal(-now.0).await?;
+        journal.note(link, (0, 0)).await?;
+        journal.remembered(link).await?;
+        journal.remove(link).await
     }
 
     /// The first keys of sessions that stand under the prefix, at most `most`; each node is looked through to its end when

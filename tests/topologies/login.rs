@@ -7,7 +7,7 @@ use crate::support::redis::Redis;
 
 /// What a run needs on one server, the keys under the prefix `tb:`; as the manual states it.
 const STANDALONE: &str = "resetchannels -@all +info +time +scan +type +select +eval +evalsha \
-    +set +del +strlen +zcard +zadd +zrange +zrem +hset +hkeys +expire";
+    +set +del +strlen +zcard +zadd +zrange +zrem +hset +hgetall +expire";
 const KEYS: [&str; 2] = ["~tb:{*", "~tb:tbmq-migrate:*"];
 
 /// The words of a rule as arguments of `ACL SETUSER`.
