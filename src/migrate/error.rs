@@ -97,7 +97,9 @@ impl Problem {
                      with --on-existing replace"
                 ))
             }
-            Self::Standby { .. } => Some("name the primary in --postgres-url, or run with --stateless, which cannot go on after an interruption".to_owned()),
+            Self::Standby { .. } => {
+                Some("name the primary in --postgres-url, or run with --stateless, which cannot go on after an interruption".to_owned())
+            }
             Self::File { .. } => Some("check the path and the rights of --quarantine-file".to_owned()),
             Self::Forgetful { .. } => Some("find out why Redis restarts, then run the same command again: it goes on where it was".to_owned()),
         }
