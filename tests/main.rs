@@ -3,5 +3,6 @@
 
 mod config;
 mod runs;
+mod readme;
 mod scripts;
 mod support;
