@@ -1,6 +1,7 @@
 //! Integration tests: the real binary against real PostgreSQL and Redis servers.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+mod cases;
 mod config;
 mod runs;
 mod readme;
