@@ -3,7 +3,11 @@
 
 mod cases;
 mod config;
+mod faults;
+mod layers;
 mod runs;
 mod readme;
 mod scripts;
+mod sessions;
 mod support;
+mod topologies;
