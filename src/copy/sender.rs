@@ -17,13 +17,18 @@ use crate::target::{Batch, Link, Refused, TargetError, WriteMode};
 /// Calls of one chunk that may wait for their reply: enough to keep Redis busy while rows are read and encoded.
 const CALLS_IN_FLIGHT: usize = 4;
 /// What all calls of the process may hold at once. The largest message alone is larger: it then travels alone.
-pub(super) const BYTES_IN_FLIGHT: usize = 4 * 1024 * 1024;
+const BYTES_IN_FLIGHT: usize = 4 * 1024 * 1024;
 /// The unit in which those bytes are handed out.
 const PERMIT_BYTES: usize = 1024;
 
-/// The permits for [`BYTES_IN_FLIGHT`].
-pub(super) fn permits() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(BYTES_IN_FLIGHT / PERMIT_BYTES))
+/// The bytes that all calls of a process may hold at once.
+#[derive(Debug, Clone)]
+pub struct InFlight(Arc<Semaphore>);
+
+impl Default for InFlight {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(BYTES_IN_FLIGHT / PERMIT_BYTES)))
+    }
 }
 
 /// What the sender needs of its surroundings.
@@ -33,7 +38,7 @@ pub(super) struct Route<'a> {
     pub prefix: &'a KeyPrefix,
     pub lease: Option<&'a Lease>,
     pub pace: &'a Pace,
-    pub permits: &'a Arc<Semaphore>,
+    pub in_flight: &'a InFlight,
     pub stop: &'a CancellationToken,
 }
 
@@ -111,6 +116,11 @@ impl<'a> Sender<'a> {
     /// Counts what was refused as quarantined, and writes it down.
     pub(super) async fn account(&mut self, tally: &mut Tally, quarantine: &mut Quarantine) -> Result<(), CopyError> {
         for refused in self.refused.drain(..) {
+            // A call without messages is the whole of a session that has none: its context alone is lost.
+            for (client, _) in refused.foreign_sessions.iter().filter(|(_, scores)| scores.is_empty()) {
+                tally.invalid_contexts += 1;
+                quarantine.add(client, None, QuarantineReason::ForeignType.name()).await?;
+            }
             let sessions =
                 refused.foreign_sessions.into_iter().flat_map(|(client, scores)| scores.into_iter().map(move |score| (client.clone(), score)));
             for (client, score) in sessions.chain(refused.foreign_messages) {
@@ -134,7 +144,7 @@ impl<'a> Sender<'a> {
         let permit = loop {
             // Own calls hold permits too: their replies must be taken while waiting.
             tokio::select! {
-                permit = Arc::clone(self.route.permits).acquire_many_owned(wanted) => break permit.map_err(|_| CopyError::LeaseLost)?,
+                permit = Arc::clone(&self.route.in_flight.0).acquire_many_owned(wanted) => break permit.map_err(|_| CopyError::LeaseLost)?,
                 reply = self.in_flight.next(), if !self.in_flight.is_empty() => self.keep(reply)?,
             }
         };

@@ -135,14 +135,14 @@ impl Removal<'_> {
         for key in &keys {
             let is_unknown = unknown.binary_search_by(|id| id.as_str().cmp(key.client.as_str())).is_ok();
             match key.kind {
-                // A session is counted once: at its last packet id, or at its set when it has none.
+                // A session is counted once: at its last packet id, or at its set when it has none; where it is removed, at
+                // the key that is met first.
                 KeyKind::LastPacketId | KeyKind::Messages => {
                     let counts = match (key.kind, self.listed) {
+                        _ if removes && is_unknown => self.stands(&key.client).await?,
                         (KeyKind::LastPacketId, None) => true,
                         (_, None) => self.is_absent(&key.client, KeyKind::LastPacketId).await?,
-                        (_, Some(_)) => {
-                            !self.is_absent(&key.client, KeyKind::LastPacketId).await? || !self.is_absent(&key.client, KeyKind::Messages).await?
-                        }
+                        (_, Some(_)) => self.stands(&key.client).await?,
                     };
                     census.total += u64::from(counts);
                     census.unknown += u64::from(counts && is_unknown);
@@ -160,6 +160,11 @@ impl Removal<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether anything of a session is there, beside its messages.
+    async fn stands(&self, client: &ClientId) -> Result<bool, Problem> {
+        Ok(!self.is_absent(client, KeyKind::LastPacketId).await? || !self.is_absent(client, KeyKind::Messages).await?)
     }
 
     async fn is_absent(&self, client: &ClientId, kind: KeyKind) -> Result<bool, Problem> {
