@@ -2,6 +2,7 @@
 
 use sqlx::{Postgres, Row as _, Transaction};
 
+use super::chunk::insert_chunk;
 use super::{Control, ControlError};
 use crate::model::Tally;
 use crate::source::{PlannedChunk, WriteCount};
@@ -379,25 +380,4 @@ async fn read_open(transaction: &mut Transaction<'_, Postgres>) -> Result<Option
             .fetch_all(&mut **transaction)
             .await?;
     Ok(Some(OpenRun { run, workers }))
-}
-
-/// `attempts` is how often its sessions may have been written before it became a chunk of its own.
-pub(super) async fn insert_chunk(
-    transaction: &mut Transaction<'_, Postgres>,
-    run: i64,
-    chunk: &PlannedChunk,
-    attempts: i32,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("insert into tbmq_migrate.chunk (run_id, lower_id, upper_id, clients, part, estimated_rows, attempts) values ($1, $2, $3, $4, $5, $6, $7)")
-        .persistent(false)
-        .bind(run)
-        .bind(&chunk.scope.lower)
-        .bind(&chunk.scope.upper)
-        .bind(&chunk.scope.listed)
-        .bind(chunk.scope.part.name())
-        .bind(chunk.estimated_rows.and_then(|rows| i64::try_from(rows).ok()))
-        .bind(attempts)
-        .execute(&mut **transaction)
-        .await?;
-    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::control::ControlError;
 use crate::copy::CopyError;
-use crate::model::ClientId;
+use crate::model::{ClientId, Consequence};
 use crate::source::SourceError;
 use crate::target::TargetError;
 
@@ -77,6 +77,30 @@ impl Problem {
     /// Whether it only says that the person's wish to stop was followed.
     pub(super) fn is_the_stop_itself(&self) -> bool {
         matches!(self, Self::Copy(CopyError::Stopped | CopyError::Target(TargetError::Stopped)) | Self::Target(TargetError::Stopped))
+    }
+
+    /// Whether PostgreSQL went away and did not come back in time.
+    fn is_lost_postgresql(&self) -> bool {
+        let consequence = match self {
+            Self::Source(error) | Self::Copy(CopyError::Source(error)) => error.consequence(),
+            Self::Control(error) | Self::Copy(CopyError::Control(error)) => error.consequence(),
+            Self::Target(_)
+            | Self::Copy(_)
+            | Self::Guard(_)
+            | Self::Standing { .. }
+            | Self::Standby { .. }
+            | Self::File { .. }
+            | Self::Forgetful { .. } => return false,
+        };
+        consequence == Consequence::Retry
+    }
+
+    /// What a person can do about it once the run has begun.
+    pub fn hint_under_way(&self) -> Option<String> {
+        match self.is_lost_postgresql() {
+            true => Some("bring PostgreSQL back, then run the same command again: it goes on where it was".to_owned()),
+            false => self.hint(),
+        }
     }
 
     /// What a person can do about it.
