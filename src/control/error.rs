@@ -24,6 +24,12 @@ pub enum ControlError {
         /// What the driver said.
         source: sqlx::Error,
     },
+    /// The person or the lease asked to stop, and the server did not answer in the time that was left.
+    #[error("stopped while waiting for PostgreSQL ({doing})")]
+    Stopped {
+        /// What was being done.
+        doing: &'static str,
+    },
     /// Another run is at work.
     #[error("another run is in progress: run {run} ({settings}), worked on by {workers}")]
     Busy {
@@ -61,7 +67,9 @@ impl ControlError {
     pub fn consequence(&self) -> Consequence {
         match self {
             Self::Statement { source, .. } => consequence_of(source),
-            Self::Prepare { .. } | Self::Busy { .. } | Self::OtherSettings { .. } | Self::LeaseLost { .. } => Consequence::Operator,
+            Self::Prepare { .. } | Self::Stopped { .. } | Self::Busy { .. } | Self::OtherSettings { .. } | Self::LeaseLost { .. } => {
+                Consequence::Operator
+            }
         }
     }
 
@@ -75,6 +83,7 @@ impl ControlError {
                 ))
             }
             Self::Statement { .. } => None,
+            Self::Stopped { .. } => Some("run the same command again: it goes on where it was".to_owned()),
             Self::Busy { .. } => Some("wait until it has ended, or start this process with the same settings to work on the same run".to_owned()),
             Self::OtherSettings { asked, .. } => {
                 Some(format!("asked for now: {asked}. Run with the settings of the interrupted run to go on with it, or forget it with --restart"))

@@ -3,6 +3,7 @@
 //! A session is never split over chunks: the chunk ends at a border between two of them, and what is left becomes a chunk
 //! of its own. All replies are checked before the chunk counts as done.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,14 +12,11 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::sender::{Route, Sender, permits};
-use super::{Clock, CopyError, Meter, Pace};
+use super::{Clock, CopyError, Grace, Meter, Pace};
 use crate::control::{FinishedChunk, Lease, Quarantine};
 use crate::model::{ClientId, ContextRow, Encoder, Judgement, Outcome, QuarantineReason, Rules, SessionLaw, Tally, WantedMessage};
 use crate::source::{ChunkReader, JoinedRow, Part, Scope, Tables};
 use crate::target::{Link, Target, TargetError, WriteMode};
-
-/// What a person is made to wait for after the first Ctrl-C: a session of ordinary length ends within it.
-const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// What all chunks of a process share.
 pub struct Copier {
@@ -36,8 +34,8 @@ pub struct Copier {
     pub pace: Pace,
     /// Live counts.
     pub meter: Arc<Meter>,
-    /// Cancelled when the work shall end at the next session border.
-    pub stop: CancellationToken,
+    /// The end that a person asked for.
+    pub grace: Arc<Grace>,
     permits: Arc<Semaphore>,
 }
 
@@ -59,11 +57,13 @@ impl Copier {
         target: Target,
         writes: bool,
         chunk_time: Duration,
-        pace: Pace,
+        max_rate: Option<NonZeroU32>,
         meter: Arc<Meter>,
         stop: CancellationToken,
     ) -> Self {
-        Self { tables, rules, target, writes, chunk_time, pace, meter, stop, permits: permits() }
+        let grace = Arc::new(Grace::new(stop));
+        let pace = Pace::new(max_rate, Arc::clone(&grace));
+        Self { tables, rules, target, writes, chunk_time, pace, meter, grace, permits: permits() }
     }
 
     /// Makes Redis equal to PostgreSQL for the sessions of a scope, as they are at one moment.
@@ -89,7 +89,6 @@ impl Copier {
             tally: Tally::default(),
             quarantine,
             started: Instant::now(),
-            stopped: None,
             session: None,
         };
         let result = pass.run(connection, scope).await;
@@ -118,7 +117,6 @@ struct Pass<'a> {
     tally: Tally,
     quarantine: &'a mut Quarantine,
     started: Instant,
-    stopped: Option<Instant>,
     session: Option<Session>,
 }
 
@@ -210,7 +208,7 @@ impl Pass<'_> {
 
     /// Whether the chunk shall end at this border.
     fn time_is_over(&self) -> bool {
-        self.started.elapsed() >= self.copier.chunk_time || self.copier.stop.is_cancelled()
+        self.started.elapsed() >= self.copier.chunk_time || self.copier.grace.has_begun()
     }
 
     async fn begin_session(&mut self, bytes: &[u8], context: Option<ContextRow>) -> Result<(), CopyError> {
@@ -295,12 +293,8 @@ impl Pass<'_> {
     }
 
     /// A long session is waited for after a Ctrl-C, but not for ever.
-    fn check_grace(&mut self) -> Result<(), CopyError> {
-        if !self.copier.stop.is_cancelled() {
-            return Ok(());
-        }
-        let since = *self.stopped.get_or_insert_with(Instant::now);
-        if since.elapsed() >= STOP_GRACE { Err(CopyError::Stopped) } else { Ok(()) }
+    fn check_grace(&self) -> Result<(), CopyError> {
+        if self.copier.grace.is_over() { Err(CopyError::Stopped) } else { Ok(()) }
     }
 }
 

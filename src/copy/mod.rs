@@ -3,6 +3,7 @@
 mod chunk;
 mod clock;
 mod error;
+mod grace;
 mod meter;
 mod pace;
 mod sender;
@@ -11,4 +12,6 @@ pub use chunk::{Copier, Job};
 pub use clock::Clock;
 pub use error::CopyError;
 pub use meter::Meter;
-pub use pace::Pace;
+
+use grace::Grace;
+use pace::Pace;

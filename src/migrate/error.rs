@@ -76,7 +76,21 @@ pub enum Problem {
 impl Problem {
     /// Whether it only says that the person's wish to stop was followed.
     pub(super) fn is_the_stop_itself(&self) -> bool {
-        matches!(self, Self::Copy(CopyError::Stopped | CopyError::Target(TargetError::Stopped)) | Self::Target(TargetError::Stopped))
+        match self {
+            Self::Copy(CopyError::Stopped) => true,
+            Self::Copy(CopyError::Target(error)) | Self::Target(error) => matches!(error, TargetError::Stopped),
+            Self::Copy(CopyError::Control(error)) | Self::Control(error) => matches!(error, ControlError::Stopped { .. }),
+            _ => false,
+        }
+    }
+
+    /// Whether it says that this process may not write any more.
+    pub(super) fn is_the_lost_lease(&self) -> bool {
+        match self {
+            Self::Copy(CopyError::LeaseLost) => true,
+            Self::Copy(CopyError::Control(error)) | Self::Control(error) => matches!(error, ControlError::LeaseLost { .. }),
+            _ => false,
+        }
     }
 
     /// What a person can do about it.
@@ -97,7 +111,9 @@ impl Problem {
                      with --on-existing replace"
                 ))
             }
-            Self::Standby { .. } => Some("name the primary in --postgres-url, or run with --stateless, which cannot go on after an interruption".to_owned()),
+            Self::Standby { .. } => {
+                Some("name the primary in --postgres-url, or run with --stateless, which cannot go on after an interruption".to_owned())
+            }
             Self::File { .. } => Some("check the path and the rights of --quarantine-file".to_owned()),
             Self::Forgetful { .. } => Some("find out why Redis restarts, then run the same command again: it goes on where it was".to_owned()),
         }

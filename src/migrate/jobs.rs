@@ -56,7 +56,7 @@ impl Jobs<'_> {
         let mut first = None;
         for result in futures_util::future::join_all(jobs).await {
             match result {
-                Err(problem) if first.is_none() || matches!(first, Some(Problem::Copy(CopyError::Stopped))) => first = Some(problem),
+                Err(problem) if first.as_ref().is_none_or(Problem::is_the_stop_itself) => first = Some(problem),
                 _ => {}
             }
         }

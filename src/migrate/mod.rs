@@ -23,7 +23,7 @@ pub use report::Report;
 
 use crate::config::{Config, MigrateConfig, OnExisting};
 use crate::control::{Lease, RunState};
-use crate::copy::{Copier, Meter, Pace};
+use crate::copy::{Copier, CopyError, Meter};
 use crate::observe::failpoint;
 use crate::source::WriteCount;
 use crate::target::{Journal, Link};
@@ -42,6 +42,9 @@ const MOST_RECOPIES: u32 = 5;
 pub struct Migration {
     ready: Ready,
     config: MigrateConfig,
+    /// Cancelled by a person.
+    asked: CancellationToken,
+    /// Cancelled by that, by the first failure, and when the lease is lost.
     stop: CancellationToken,
     started: Instant,
     /// Live counts.
@@ -53,10 +56,15 @@ impl Migration {
     ///
     /// # Errors
     /// [`MigrateError::Refused`] with what is in the way.
-    pub async fn prepare(config: &Config, settings: &MigrateConfig, stop: CancellationToken) -> Result<Self, MigrateError> {
+    pub async fn prepare(config: &Config, settings: &MigrateConfig, asked: CancellationToken) -> Result<Self, MigrateError> {
         let started = Instant::now();
-        let ready = preflight::prepare(config, settings, &stop).await.map_err(MigrateError::Refused)?;
-        Ok(Self { ready, config: settings.clone(), stop, started, meter: Arc::default() })
+        let stop = asked.child_token();
+        let ready =
+            preflight::prepare(config, settings, &stop).await.map_err(|problem| match asked.is_cancelled() && problem.is_the_stop_itself() {
+                true => MigrateError::Interrupted { resumable: !settings.stateless && !settings.dry_run },
+                false => MigrateError::Refused(problem),
+            })?;
+        Ok(Self { ready, config: settings.clone(), asked, stop, started, meter: Arc::default() })
     }
 
     /// Rows that the whole run is estimated to read; `None` when nothing is known.
@@ -69,8 +77,11 @@ impl Migration {
     /// # Errors
     /// [`MigrateError::Stuck`] or [`MigrateError::Interrupted`]; what is done is recorded.
     pub async fn run(mut self) -> Result<Report, MigrateError> {
-        let stop = self.stop.clone();
-        let result = self.copy_and_finish().await;
+        let result = match self.copy_and_finish().await {
+            // What a lost lease stops looks as if a person had.
+            Err(problem) if problem.is_the_stop_itself() => self.lease_held().and(Err(problem)),
+            result => result,
+        };
         let resumable = matches!(self.ready.work, Work::Recorded(_));
         if let Some(lease) = self.ready.lease.take() {
             // Best effort: a lease that is not given back runs out.
@@ -81,7 +92,10 @@ impl Migration {
         match result {
             Ok(Some(report)) => Ok(report),
             Ok(None) => Err(MigrateError::Interrupted { resumable }),
-            Err(problem) if stop.is_cancelled() && problem.is_the_stop_itself() => Err(MigrateError::Interrupted { resumable }),
+            // A lease that runs out while the rest is being recorded changes nothing for who asked to stop.
+            Err(problem) if self.asked.is_cancelled() && (problem.is_the_stop_itself() || problem.is_the_lost_lease()) => {
+                Err(MigrateError::Interrupted { resumable })
+            }
             Err(problem) => Err(MigrateError::Stuck(problem)),
         }
     }
@@ -114,7 +128,7 @@ impl Migration {
                     break self.finish(&link, &writers_seen).await?;
                 }
                 Some(RunState::Finished) => break self.removed_by_others().await?,
-                Some(RunState::Forgotten) => return Err(Problem::Copy(crate::copy::CopyError::LeaseLost)),
+                Some(RunState::Forgotten) => return Err(Problem::Copy(CopyError::LeaseLost)),
                 Some(RunState::Copying | RunState::Finishing) => tokio::time::sleep(LOOK_AGAIN).await,
             }
         };
@@ -129,7 +143,7 @@ impl Migration {
 
     fn lease_held(&self) -> Result<(), Problem> {
         match &self.ready.lease {
-            Some(lease) if !lease.holds() => Err(Problem::Copy(crate::copy::CopyError::LeaseLost)),
+            Some(lease) if !lease.holds() => Err(Problem::Copy(CopyError::LeaseLost)),
             _ => Ok(()),
         }
     }
@@ -142,7 +156,7 @@ impl Migration {
             ready.target.clone(),
             !self.config.dry_run,
             self.config.chunk_time,
-            Pace::new(self.config.max_rate),
+            self.config.max_rate,
             Arc::clone(&self.meter),
             self.stop.clone(),
         );

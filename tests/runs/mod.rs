@@ -2,3 +2,4 @@
 
 mod deaths;
 pub mod scene;
+mod signals;
