@@ -247,29 +247,40 @@ impl Control {
         .await
     }
 
-    /// Opens done chunks again: the shards forgot them. The run goes back to copying.
+    /// The chunks that are done.
     ///
     /// # Errors
     /// A failed statement.
-    pub async fn reopen_chunks(&self, run: i64, remembered: &[i64]) -> Result<u64, ControlError> {
-        self.persist("opening chunks again", async || {
-            let mut transaction = self.pool.begin().await?;
-            let reopened = sqlx::query("update tbmq_migrate.chunk set state = 'open' where run_id = $1 and state = 'done' and not id = any($2)")
+    pub async fn done_chunks(&self, run: i64) -> Result<Vec<i64>, ControlError> {
+        self.persist("listing the chunks done", async || {
+            sqlx::query_scalar("select id from tbmq_migrate.chunk where run_id = $1 and state = 'done'")
                 .persistent(false)
                 .bind(run)
-                .bind(remembered)
+                .fetch_all(&self.pool)
+                .await
+        })
+        .await
+    }
+
+    /// Opens done chunks again, which some shard forgot. The run goes back to copying.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn reopen_chunks(&self, run: i64, lost: &[i64]) -> Result<(), ControlError> {
+        self.persist("opening chunks again", async || {
+            let mut transaction = self.pool.begin().await?;
+            sqlx::query("update tbmq_migrate.chunk set state = 'open' where run_id = $1 and state = 'done' and id = any($2)")
+                .persistent(false)
+                .bind(run)
+                .bind(lost)
                 .execute(&mut *transaction)
-                .await?
-                .rows_affected();
-            if reopened > 0 {
-                sqlx::query("update tbmq_migrate.run set state = 'copying' where id = $1 and state = 'finishing'")
-                    .persistent(false)
-                    .bind(run)
-                    .execute(&mut *transaction)
-                    .await?;
-            }
-            transaction.commit().await?;
-            Ok(reopened)
+                .await?;
+            sqlx::query("update tbmq_migrate.run set state = 'copying' where id = $1 and state = 'finishing'")
+                .persistent(false)
+                .bind(run)
+                .execute(&mut *transaction)
+                .await?;
+            transaction.commit().await
         })
         .await
     }

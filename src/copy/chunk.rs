@@ -3,7 +3,6 @@
 //! A session is never split over chunks: the chunk ends at a border between two of them, and what is left becomes a chunk
 //! of its own. All replies are checked before the chunk counts as done.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,11 +11,17 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::sender::{Route, Sender, permits};
-use super::{Clock, CopyError, Grace, Meter, Pace};
+use super::{Clock, CopyError, Meter, Pace};
 use crate::control::{FinishedChunk, Lease, Quarantine};
 use crate::model::{ClientId, ContextRow, Encoder, Judgement, Outcome, QuarantineReason, Rules, SessionLaw, Tally, WantedMessage};
 use crate::source::{ChunkReader, JoinedRow, Part, Scope, Tables};
 use crate::target::{Link, Target, TargetError, WriteMode};
+
+/// What a person is made to wait for after the first Ctrl-C: a session of ordinary length ends within it.
+const STOP_GRACE: Duration = Duration::from_secs(10);
+
+/// Rows between two looks at whether a person wants to stop, and between two steps of the meter: some milliseconds.
+const ROWS_A_LOOK: u64 = 256;
 
 /// What all chunks of a process share.
 pub struct Copier {
@@ -34,8 +39,8 @@ pub struct Copier {
     pub pace: Pace,
     /// Live counts.
     pub meter: Arc<Meter>,
-    /// The end that a person asked for.
-    pub grace: Arc<Grace>,
+    /// Cancelled when the work shall end at the next session border.
+    pub stop: CancellationToken,
     permits: Arc<Semaphore>,
 }
 
@@ -57,13 +62,11 @@ impl Copier {
         target: Target,
         writes: bool,
         chunk_time: Duration,
-        max_rate: Option<NonZeroU32>,
+        pace: Pace,
         meter: Arc<Meter>,
         stop: CancellationToken,
     ) -> Self {
-        let grace = Arc::new(Grace::new(stop));
-        let pace = Pace::new(max_rate, Arc::clone(&grace));
-        Self { tables, rules, target, writes, chunk_time, pace, meter, grace, permits: permits() }
+        Self { tables, rules, target, writes, chunk_time, pace, meter, stop, permits: permits() }
     }
 
     /// Makes Redis equal to PostgreSQL for the sessions of a scope, as they are at one moment.
@@ -78,7 +81,8 @@ impl Copier {
         mode: WriteMode,
         quarantine: &mut Quarantine,
     ) -> Result<FinishedChunk, CopyError> {
-        let route = Route { link: job.link, prefix: &self.target.prefix, lease: job.lease, pace: &self.pace, permits: &self.permits };
+        let route =
+            Route { link: job.link, prefix: &self.target.prefix, lease: job.lease, pace: &self.pace, permits: &self.permits, stop: &self.stop };
         let mut pass = Pass {
             copier: self,
             clock: job.clock,
@@ -89,7 +93,9 @@ impl Copier {
             tally: Tally::default(),
             quarantine,
             started: Instant::now(),
+            stopped: None,
             session: None,
+            unshown_rows: 0,
         };
         let result = pass.run(connection, scope).await;
         match result {
@@ -117,7 +123,10 @@ struct Pass<'a> {
     tally: Tally,
     quarantine: &'a mut Quarantine,
     started: Instant,
+    stopped: Option<Instant>,
     session: Option<Session>,
+    /// Rows not yet added to the meter.
+    unshown_rows: u64,
 }
 
 /// The session whose rows are passing.
@@ -134,8 +143,6 @@ struct Session {
     long: bool,
     /// Whether Redis holds another type under its keys.
     refused: bool,
-    /// Rows not yet added to the meter.
-    rows: u64,
 }
 
 impl Pass<'_> {
@@ -147,6 +154,7 @@ impl Pass<'_> {
         if rest.is_empty() {
             reader.end().await?;
         }
+        self.show_rows();
         self.sender.settle().await?;
         self.sender.account(&mut self.tally, self.quarantine).await?;
         self.quarantine.flush().await?;
@@ -208,7 +216,7 @@ impl Pass<'_> {
 
     /// Whether the chunk shall end at this border.
     fn time_is_over(&self) -> bool {
-        self.started.elapsed() >= self.copier.chunk_time || self.copier.grace.has_begun()
+        self.started.elapsed() >= self.copier.chunk_time || self.copier.stop.is_cancelled()
     }
 
     async fn begin_session(&mut self, bytes: &[u8], context: Option<ContextRow>) -> Result<(), CopyError> {
@@ -221,15 +229,18 @@ impl Pass<'_> {
             self.tally.invalid_contexts += 1;
             self.quarantine.add(&shown(client.as_ref(), bytes), None, INVALID_CONTEXT).await?;
         }
-        self.session = Some(Session { bytes: bytes.into(), client, group, context, open: false, long: false, refused: false, rows: 0 });
+        self.session = Some(Session { bytes: bytes.into(), client, group, context, open: false, long: false, refused: false });
         Ok(())
     }
 
     /// Judges a row, and sends it on when it is wanted.
     async fn row(&mut self, row: &JoinedRow) -> Result<(), CopyError> {
-        self.check_grace()?;
+        self.unshown_rows += 1;
+        if self.unshown_rows == ROWS_A_LOOK {
+            self.show_rows();
+            self.check_grace()?;
+        }
         let Some(session) = &mut self.session else { return Ok(()) };
-        session.rows += 1;
         self.tally.orphan_messages += u64::from(session.context.is_none());
         let message = row.message()?;
         let judgement = match session.client {
@@ -280,7 +291,6 @@ impl Pass<'_> {
     /// Ends the session in work; its id, where it can be a border.
     async fn finish_session(&mut self) -> Result<Option<String>, CopyError> {
         let Some(session) = self.session.take() else { return Ok(None) };
-        self.copier.meter.add_rows(session.rows);
         let Some(client) = session.client else { return Ok(None) };
         if let (false, Some(group), true) = (session.open, session.group, self.copier.writes) {
             match (self.law.last_packet_id(session.context.as_ref()), self.mode) {
@@ -292,9 +302,17 @@ impl Pass<'_> {
         Ok(Some(client.as_str().to_owned()))
     }
 
+    fn show_rows(&mut self) {
+        self.copier.meter.add_rows(std::mem::take(&mut self.unshown_rows));
+    }
+
     /// A long session is waited for after a Ctrl-C, but not for ever.
-    fn check_grace(&self) -> Result<(), CopyError> {
-        if self.copier.grace.is_over() { Err(CopyError::Stopped) } else { Ok(()) }
+    fn check_grace(&mut self) -> Result<(), CopyError> {
+        if !self.copier.stop.is_cancelled() {
+            return Ok(());
+        }
+        let since = *self.stopped.get_or_insert_with(Instant::now);
+        if since.elapsed() >= STOP_GRACE { Err(CopyError::Stopped) } else { Ok(()) }
     }
 }
 

@@ -3,7 +3,6 @@
 mod chunk;
 mod clock;
 mod error;
-mod grace;
 mod meter;
 mod pace;
 mod sender;
@@ -12,6 +11,4 @@ pub use chunk::{Copier, Job};
 pub use clock::Clock;
 pub use error::CopyError;
 pub use meter::Meter;
-
-use grace::Grace;
-use pace::Pace;
+pub use pace::Pace;

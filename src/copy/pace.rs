@@ -1,31 +1,30 @@
 //! `--max-rate`: how many messages a second may go to Redis, all jobs of the process together.
 
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::Grace;
+use tokio_util::sync::CancellationToken;
 
 /// Hands out the time at which messages may be sent.
 #[derive(Debug)]
 pub struct Pace {
     a_second: Option<NonZeroU32>,
     free_at: Mutex<Instant>,
-    grace: Arc<Grace>,
 }
 
 impl Pace {
-    /// `None` is no limit. No wait is longer than `grace`: at a low rate the turn of a call may be minutes away.
-    pub fn new(a_second: Option<NonZeroU32>, grace: Arc<Grace>) -> Self {
-        Self { a_second, free_at: Mutex::new(Instant::now()), grace }
+    /// `None` is no limit.
+    pub fn new(a_second: Option<NonZeroU32>) -> Self {
+        Self { a_second, free_at: Mutex::new(Instant::now()) }
     }
 
-    /// Waits until `messages` more may be sent.
-    pub async fn wait(&self, messages: usize) {
+    /// Waits until `messages` more may be sent, or until `stop`: then what is in work ends at full speed.
+    pub async fn wait(&self, messages: usize, stop: &CancellationToken) {
         if let Some(at) = self.reserve(messages, Instant::now()) {
             tokio::select! {
                 () = tokio::time::sleep_until(at.into()) => {}
-                () = self.grace.over() => {}
+                () = stop.cancelled() => {}
             }
         }
     }
@@ -47,13 +46,9 @@ impl Pace {
 mod tests {
     use super::*;
 
-    fn pace(a_second: Option<NonZeroU32>) -> Pace {
-        Pace::new(a_second, Arc::new(Grace::new(tokio_util::sync::CancellationToken::new())))
-    }
-
     #[test]
     fn a_thousand_a_second_takes_a_tenth_for_a_hundred() {
-        let pace = pace(NonZeroU32::new(1000));
+        let pace = Pace::new(NonZeroU32::new(1000));
         let now = Instant::now() + Duration::from_secs(1);
         assert_eq!(pace.reserve(100, now), Some(now));
         assert_eq!(pace.reserve(100, now), Some(now + Duration::from_millis(100)));
@@ -62,6 +57,6 @@ mod tests {
 
     #[test]
     fn no_limit_never_waits() {
-        assert_eq!(pace(None).reserve(1_000_000, Instant::now()), None);
+        assert_eq!(Pace::new(None).reserve(1_000_000, Instant::now()), None);
     }
 }

@@ -6,6 +6,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use super::{CopyError, Pace};
 use crate::control::{Lease, Quarantine};
@@ -33,6 +34,7 @@ pub(super) struct Route<'a> {
     pub lease: Option<&'a Lease>,
     pub pace: &'a Pace,
     pub permits: &'a Arc<Semaphore>,
+    pub stop: &'a CancellationToken,
 }
 
 /// The calls of one chunk.
@@ -127,7 +129,7 @@ impl<'a> Sender<'a> {
         while self.in_flight.len() >= CALLS_IN_FLIGHT {
             self.take_reply().await?;
         }
-        self.route.pace.wait(batch.messages()).await;
+        self.route.pace.wait(batch.messages(), self.route.stop).await;
         let wanted = u32::try_from((batch.bytes() / PERMIT_BYTES).clamp(1, BYTES_IN_FLIGHT / PERMIT_BYTES)).unwrap_or(u32::MAX);
         let permit = loop {
             // Own calls hold permits too: their replies must be taken while waiting.

@@ -23,7 +23,7 @@ pub use report::Report;
 
 use crate::config::{Config, MigrateConfig, OnExisting};
 use crate::control::{Lease, RunState};
-use crate::copy::{Copier, CopyError, Meter};
+use crate::copy::{Copier, CopyError, Meter, Pace};
 use crate::observe::failpoint;
 use crate::source::WriteCount;
 use crate::target::{Journal, Link};
@@ -82,8 +82,8 @@ impl Migration {
             Err(problem) if problem.is_the_stop_itself() => self.lease_held().and(Err(problem)),
             result => result,
         };
-        let resumable = matches!(self.ready.work, Work::Recorded(_));
-        if let Some(lease) = self.ready.lease.take() {
+        let resumable = matches!(*self.ready.work, Work::Recorded(_));
+        if let Some(lease) = self.ready.lease.take().and_then(Arc::into_inner) {
             // Best effort: a lease that is not given back runs out.
             if let Err(error) = lease.leave().await {
                 tracing::warn!(%error, "the lease was not given back; it runs out by itself");
@@ -107,7 +107,7 @@ impl Migration {
             true => None,
             false => Some(self.journal(&link).await?),
         };
-        let writers_seen = AtomicBool::new(false);
+        let writers_seen = Arc::new(AtomicBool::new(false));
         let mut recopies = 0;
         let removed = loop {
             self.copy(journal.as_ref(), &writers_seen).await?;
@@ -134,7 +134,7 @@ impl Migration {
         };
         if let Some(journal) = &journal {
             journal.remove(&link).await?;
-            if let Work::Recorded(work) = &self.ready.work {
+            if let Work::Recorded(work) = &*self.ready.work {
                 work.control.close_journal(work.run).await?;
             }
         }
@@ -148,7 +148,7 @@ impl Migration {
         }
     }
 
-    async fn copy(&self, journal: Option<&Journal>, writers_seen: &AtomicBool) -> Result<(), Problem> {
+    async fn copy(&self, journal: Option<&Journal>, writers_seen: &Arc<AtomicBool>) -> Result<(), Problem> {
         let ready = &self.ready;
         let copier = Copier::new(
             ready.tables.clone(),
@@ -156,24 +156,24 @@ impl Migration {
             ready.target.clone(),
             !self.config.dry_run,
             self.config.chunk_time,
-            self.config.max_rate,
+            Pace::new(self.config.max_rate),
             Arc::clone(&self.meter),
             self.stop.clone(),
         );
         let jobs = Jobs {
-            source: &ready.source,
-            copier: &copier,
-            work: &ready.work,
-            lease: ready.lease.as_ref(),
-            journal,
+            source: ready.source.clone(),
+            copier,
+            work: Arc::clone(&ready.work),
+            lease: ready.lease.clone(),
+            journal: journal.cloned(),
             on_existing: self.config.on_existing,
             retry_limit: self.config.retry_timeout,
-            writers_seen,
-            stop: &self.stop,
+            writers_seen: Arc::clone(writers_seen),
+            stop: self.stop.clone(),
             moved: tokio::sync::Notify::new(),
         };
         jobs.run(self.config.jobs).await?;
-        if let (true, Work::Recorded(work)) = (writers_seen.load(Ordering::Relaxed), &ready.work) {
+        if let (true, Work::Recorded(work)) = (writers_seen.load(Ordering::Relaxed), &*ready.work) {
             work.control.note_writers(work.run).await?;
         }
         Ok(())
@@ -181,7 +181,7 @@ impl Migration {
 
     /// The journal of the run; on a run that goes on, what Redis forgot meanwhile is opened again.
     async fn journal(&self, link: &Link) -> Result<Journal, Problem> {
-        let Work::Recorded(work) = &self.ready.work else { return Ok(self.ready.target.journal(self.ready.own_number).await?) };
+        let Work::Recorded(work) = &*self.ready.work else { return Ok(self.ready.target.journal(self.ready.own_number).await?) };
         if !self.ready.journal.is_empty() {
             let journal = Journal::from_keys(self.ready.journal.clone());
             if !self.ready.finished {
@@ -194,12 +194,16 @@ impl Migration {
     }
 
     /// Opens the chunks again that some shard does not remember; their number.
-    async fn forgotten(&self, journal: &Journal, link: &Link) -> Result<u64, Problem> {
-        let reopened = self.ready.work.reopen(&journal.remembered(link).await?).await?;
-        if reopened > 0 {
-            tracing::warn!(chunks = reopened, "Redis lost writes that it had acknowledged (a restart or a failover); they are copied again");
+    async fn forgotten(&self, journal: &Journal, link: &Link) -> Result<usize, Problem> {
+        // In this order: a chunk is noted before it is done, so whatever is done by now must be remembered.
+        let mut lost = self.ready.work.done_chunks().await?;
+        let remembered = journal.remembered(link).await?;
+        lost.retain(|chunk| remembered.binary_search(chunk).is_err());
+        if !lost.is_empty() {
+            self.ready.work.reopen(&lost).await?;
+            tracing::warn!(chunks = lost.len(), "Redis lost writes that it had acknowledged (a restart or a failover); they are copied again");
         }
-        Ok(reopened)
+        Ok(lost.len())
     }
 
     /// The last steps, by one process alone; the number of sessions removed.
@@ -216,7 +220,7 @@ impl Migration {
         if self.writes_since_start(&mut connection).await? == Some(true) {
             writers_seen.store(true, Ordering::Relaxed);
         }
-        if let Work::Recorded(work) = &ready.work {
+        if let Work::Recorded(work) = &*ready.work {
             if writers_seen.load(Ordering::Relaxed) {
                 work.control.note_writers(work.run).await?;
             }
@@ -234,14 +238,14 @@ impl Migration {
     }
 
     async fn removed_by_others(&self) -> Result<u64, Problem> {
-        match &self.ready.work {
+        match &*self.ready.work {
             Work::Recorded(work) => Ok(work.control.run_state(work.run).await?.1),
             Work::Memory(_) => Ok(0),
         }
     }
 
     async fn report(&self, sessions_removed: u64, writers_seen: &AtomicBool) -> Result<Report, Problem> {
-        let run = match &self.ready.work {
+        let run = match &*self.ready.work {
             Work::Recorded(work) => {
                 if let Some(path) = &self.config.quarantine_file {
                     let problem = |source| Problem::File { path: path.display().to_string(), source };
@@ -271,4 +275,4 @@ impl Migration {
 }
 
 /// The right to write is part of what is ready; a run without one is of this process alone.
-pub(crate) type Leased = Option<Lease>;
+pub(crate) type Leased = Option<Arc<Lease>>;

@@ -28,7 +28,7 @@ pub(super) struct Ready {
     pub tables: Tables,
     pub target: Target,
     pub rules: Rules,
-    pub work: Work,
+    pub work: Arc<Work>,
     pub lease: Leased,
     pub writes_at_start: Option<WriteCount>,
     /// Keys of the journal of a run that goes on.
@@ -130,7 +130,7 @@ impl Sides {
         let run = open.run;
         let begun = Begun {
             work,
-            lease: Some(lease),
+            lease: Some(Arc::new(lease)),
             writes_at_start: run.writes_at_start,
             journal: run.journal,
             finished: run.state == RunState::Finished,
@@ -220,7 +220,7 @@ impl Sides {
             tables: self.tables,
             target: self.target,
             rules: config.rules,
-            work: begun.work,
+            work: Arc::new(begun.work),
             lease: begun.lease,
             writes_at_start: begun.writes_at_start,
             journal: begun.journal,

@@ -3,6 +3,7 @@
 //! The primary key is read backwards, so rows stream and no session is sorted or held. The planner would not choose that
 //! by itself (it prefers a parallel scan and a sort on the source's disk, for each chunk), hence the settings.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
@@ -155,7 +156,12 @@ impl Rows<'_> {
     }
 
     async fn next(&mut self, doing: &'static str) -> Result<Option<PgRow>, SourceError> {
-        match tokio::time::timeout(STALL_LIMIT, self.0.try_next()).await {
+        let mut next = self.0.try_next();
+        // A row that is here already needs no timer.
+        if let Poll::Ready(row) = futures_util::poll!(&mut next) {
+            return row.map_err(SourceError::statement(doing));
+        }
+        match tokio::time::timeout(STALL_LIMIT, next).await {
             Ok(row) => row.map_err(SourceError::statement(doing)),
             Err(_) => Err(SourceError::Stalled { doing, seconds: STALL_LIMIT.as_secs() }),
         }

@@ -120,7 +120,7 @@ impl Batch {
         self.scores.len()
     }
 
-    fn call(&self) -> ScriptCall {
+    fn call(&self) -> ScriptCall<'_> {
         let mut call = ScriptCall::new(match self.mode {
             WriteMode::Fresh => &CREATE_SESSIONS,
             WriteMode::Replace => &REPLACE_SESSIONS,
@@ -130,9 +130,8 @@ impl Batch {
         }
         let mut arguments = pieces(&self.arguments, &self.argument_ends);
         for session in &self.sessions {
-            call.arg(session.messages.to_string().as_bytes());
-            let last = session.last_packet_id.map(|id| id.get().to_string());
-            call.arg(last.as_deref().unwrap_or_default().as_bytes());
+            call.arg(session.messages.to_string().into_bytes());
+            call.arg(session.last_packet_id.map_or_else(Vec::new, |id| id.get().to_string().into_bytes()));
             for argument in arguments.by_ref().take(3 * session.messages) {
                 call.arg(argument);
             }
@@ -212,7 +211,7 @@ impl Link {
             }
             call.arg(TRIM_BUDGET.as_bytes());
             for _ in sessions {
-                call.arg(b"+inf");
+                call.arg(b"+inf".as_slice());
             }
             let (unfinished, _foreign): (usize, Vec<usize>) = super::link::reply(doing, self.script(doing, &call).await?)?;
             match unfinished {

@@ -40,7 +40,7 @@ impl Link {
     ///
     /// # Errors
     /// See [`Link::call`].
-    pub async fn script(&self, doing: &'static str, call: &ScriptCall) -> Result<Value, TargetError> {
+    pub async fn script(&self, doing: &'static str, call: &ScriptCall<'_>) -> Result<Value, TargetError> {
         match self.attempt(doing, &call.by_digest()).await {
             Err(Failure::UnknownScript) => match self.attempt(doing, &call.by_text()).await {
                 Err(Failure::UnknownScript) => Err(TargetError::Reply { doing }),

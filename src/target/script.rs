@@ -1,5 +1,6 @@
 //! The scripts of the tool: how one is called and what happens when a server does not know it.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use redis::Cmd;
@@ -24,32 +25,28 @@ impl Script {
     }
 }
 
-/// A call of a script, ready to be sent any number of times.
-pub struct ScriptCall {
+/// A call of a script, ready to be sent any number of times; it borrows the long texts from the batch.
+pub struct ScriptCall<'b> {
     script: &'static Script,
-    /// The keys, then the arguments.
-    tail: Vec<u8>,
-    ends: Vec<usize>,
-    keys: usize,
+    keys: Vec<&'b [u8]>,
+    arguments: Vec<Cow<'b, [u8]>>,
 }
 
-impl ScriptCall {
+impl<'b> ScriptCall<'b> {
     /// A call with neither keys nor arguments yet.
     pub fn new(script: &'static Script) -> Self {
-        Self { script, tail: Vec::new(), ends: Vec::new(), keys: 0 }
+        Self { script, keys: Vec::new(), arguments: Vec::new() }
     }
 
-    /// Adds a key; all keys come before the first argument.
-    pub fn key(&mut self, key: &[u8]) -> &mut Self {
-        debug_assert_eq!(self.keys, self.ends.len(), "a key after an argument");
-        self.keys += 1;
-        self.arg(key)
+    /// Adds a key.
+    pub fn key(&mut self, key: &'b [u8]) -> &mut Self {
+        self.keys.push(key);
+        self
     }
 
     /// Adds an argument.
-    pub fn arg(&mut self, arg: &[u8]) -> &mut Self {
-        self.tail.extend_from_slice(arg);
-        self.ends.push(self.tail.len());
+    pub fn arg(&mut self, argument: impl Into<Cow<'b, [u8]>>) -> &mut Self {
+        self.arguments.push(argument.into());
         self
     }
 
@@ -64,12 +61,14 @@ impl ScriptCall {
     }
 
     fn command(&self, name: &str, script: &[u8]) -> Cmd {
-        let mut command = Cmd::with_capacity(self.ends.len() + 3, self.tail.len() + script.len() + 32);
-        command.arg(name).arg(script).arg(self.keys);
-        let mut from = 0;
-        for &end in &self.ends {
-            command.arg(&self.tail[from..end]);
-            from = end;
+        let bytes: usize = self.keys.iter().map(|key| key.len()).sum::<usize>() + self.arguments.iter().map(|argument| argument.len()).sum::<usize>();
+        let mut command = Cmd::with_capacity(self.keys.len() + self.arguments.len() + 3, bytes + script.len() + 32);
+        command.arg(name).arg(script).arg(self.keys.len());
+        for key in &self.keys {
+            command.arg(*key);
+        }
+        for argument in &self.arguments {
+            command.arg(&**argument);
         }
         command
     }
