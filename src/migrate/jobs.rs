@@ -132,6 +132,10 @@ impl Jobs {
         }
         failpoint::reach("chunk_written");
         if let Some(journal) = &self.journal {
+            // Noted after the run is over, it would stay there.
+            if self.lease.as_ref().is_some_and(|lease| !lease.holds()) {
+                return Err(CopyError::LeaseLost);
+            }
             journal.note(link, chunk.id).await?;
             failpoint::reach("chunk_noted");
         }
