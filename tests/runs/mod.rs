@@ -2,4 +2,7 @@
 
 mod deaths;
 pub mod scene;
+mod selected;
 mod signals;
+mod standing;
+mod together;
