@@ -1,7 +1,13 @@
 //! Integration tests: the real binary against real PostgreSQL and Redis servers.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+mod cases;
 mod config;
+mod faults;
+mod layers;
 mod runs;
+mod readme;
 mod scripts;
+mod sessions;
 mod support;
+mod topologies;

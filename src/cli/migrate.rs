@@ -42,7 +42,7 @@ pub async fn run(config: Config, settings: MigrateConfig) -> Result<ExitCode, Fa
         true => report::json(&report)?,
         false => report::text(&report),
     })?;
-    Ok(if report.tally.quarantined > 0 { ExitCode::Quarantined } else { ExitCode::Done })
+    Ok(if report.tally.anything_quarantined() { ExitCode::Quarantined } else { ExitCode::Done })
 }
 
 /// The first SIGINT or SIGTERM lets what is in flight end; the second one ends the process at once.

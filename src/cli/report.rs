@@ -34,7 +34,7 @@ pub(super) fn text(report: &Report) -> String {
         ("rows a second", format!("{:.0}", report.rows_per_second)),
     ];
     if tally.invalid_contexts > 0 {
-        rows.push(("contexts with an invalid last packet id", grouped(tally.invalid_contexts)));
+        rows.push(("contexts that cannot be carried", grouped(tally.invalid_contexts)));
     }
     if report.sessions_removed > 0 {
         rows.push(("sessions removed from Redis", grouped(report.sessions_removed)));

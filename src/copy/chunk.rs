@@ -137,12 +137,25 @@ struct Session {
     /// The slot group of a session that can live on the target.
     group: Option<u16>,
     context: Option<ContextRow>,
+    /// Whether a row of it has passed: then the rows stand for the session in the quarantine list.
+    has_rows: bool,
     /// Whether its first part is in a batch.
     open: bool,
     /// Whether more than one part was sent.
     long: bool,
     /// Whether Redis holds another type under its keys.
     refused: bool,
+}
+
+impl Session {
+    /// Why nothing of it can be carried, whatever its rows and its context say.
+    fn unservable(&self) -> Option<QuarantineReason> {
+        match (&self.client, self.group) {
+            (None, _) => Some(QuarantineReason::NotUtf8),
+            (Some(_), None) => Some(QuarantineReason::SpansSlots),
+            (Some(_), Some(_)) => None,
+        }
+    }
 }
 
 impl Pass<'_> {
@@ -229,7 +242,7 @@ impl Pass<'_> {
             self.tally.invalid_contexts += 1;
             self.quarantine.add(&shown(client.as_ref(), bytes), None, INVALID_CONTEXT).await?;
         }
-        self.session = Some(Session { bytes: bytes.into(), client, group, context, open: false, long: false, refused: false });
+        self.session = Some(Session { bytes: bytes.into(), client, group, context, has_rows: false, open: false, long: false, refused: false });
         Ok(())
     }
 
@@ -241,6 +254,7 @@ impl Pass<'_> {
             self.check_grace()?;
         }
         let Some(session) = &mut self.session else { return Ok(()) };
+        session.has_rows = true;
         self.tally.orphan_messages += u64::from(session.context.is_none());
         let message = row.message()?;
         let judgement = match session.client {
@@ -291,6 +305,10 @@ impl Pass<'_> {
     /// Ends the session in work; its id, where it can be a border.
     async fn finish_session(&mut self) -> Result<Option<String>, CopyError> {
         let Some(session) = self.session.take() else { return Ok(None) };
+        if let (Some(reason), false) = (session.unservable(), session.has_rows) {
+            self.tally.invalid_contexts += 1;
+            self.quarantine.add(&shown(session.client.as_ref(), &session.bytes), None, reason.name()).await?;
+        }
         let Some(client) = session.client else { return Ok(None) };
         if let (false, Some(group), true) = (session.open, session.group, self.copier.writes) {
             match (self.law.last_packet_id(session.context.as_ref()), self.mode) {
@@ -316,7 +334,7 @@ impl Pass<'_> {
     }
 }
 
-/// The reason under which a context stands in the quarantine list; no message is lost by it.
+/// The reason under which a context stands in the quarantine list whose last packet id counts as NULL.
 const INVALID_CONTEXT: &str = "context_packet_id_out_of_range";
 
 /// An id for a list: what is no text stands there with replacement characters.

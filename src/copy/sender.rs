@@ -111,6 +111,11 @@ impl<'a> Sender<'a> {
     /// Counts what was refused as quarantined, and writes it down.
     pub(super) async fn account(&mut self, tally: &mut Tally, quarantine: &mut Quarantine) -> Result<(), CopyError> {
         for refused in self.refused.drain(..) {
+            // A call without messages is the whole of a session that has none: its context alone is lost.
+            for (client, _) in refused.foreign_sessions.iter().filter(|(_, scores)| scores.is_empty()) {
+                tally.invalid_contexts += 1;
+                quarantine.add(client, None, QuarantineReason::ForeignType.name()).await?;
+            }
             let sessions =
                 refused.foreign_sessions.into_iter().flat_map(|(client, scores)| scores.into_iter().map(move |score| (client.clone(), score)));
             for (client, score) in sessions.chain(refused.foreign_messages) {

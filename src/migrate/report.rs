@@ -63,7 +63,7 @@ impl Report {
 
 fn next_steps(tally: &Tally, circumstances: &Circumstances) -> Vec<String> {
     let mut steps = Vec::new();
-    if tally.quarantined > 0 || tally.invalid_contexts > 0 {
+    if tally.anything_quarantined() {
         steps.push(match (circumstances.run, &circumstances.quarantine_file) {
             (_, Some(path)) => format!("look at the rows that could not be carried: {path}"),
             (Some(run), None) => format!("look at the rows that could not be carried: select * from tbmq_migrate.quarantine where run_id = {run};"),

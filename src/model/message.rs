@@ -4,9 +4,14 @@
 //! unreadable at every reconnect. So the fields are a fixed struct, absent where the column is NULL, and what would
 //! not parse is quarantined here instead of being written.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::deadline::{Life, Millis, PacketType, life};
 use super::{MessageRow, PacketId, QuarantineReason, Rules, Score, SerialNumber, TopicField};
@@ -48,7 +53,7 @@ pub struct Content<'a> {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UserProperties {
-    props: Vec<UserProperty>,
+    props: Vec<Object<UserProperty>>,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -56,6 +61,31 @@ struct UserProperties {
 struct UserProperty {
     k: String,
     v: String,
+}
+
+/// A struct that is read from a JSON object alone: by itself it would be read from an array of its fields' values too.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
 }
 
 impl<'a> Carriable<'a> {
@@ -114,7 +144,7 @@ impl UserProperties {
     /// parser refuses.
     fn parse(column: Option<&str>) -> Result<Option<Self>, QuarantineReason> {
         let Some(json) = column.filter(|json| !json.trim().is_empty()) else { return Ok(None) };
-        let parsed: Self = serde_json::from_str(json).map_err(|_| QuarantineReason::MalformedUserProperties)?;
+        let Object(parsed) = serde_json::from_str::<Object<Self>>(json).map_err(|_| QuarantineReason::MalformedUserProperties)?;
         Ok(Some(parsed).filter(|properties| !properties.props.is_empty()))
     }
 }
@@ -295,6 +325,8 @@ mod tests {
             "{\"props\":[{\"k\":\"a\",\"v\":\"\\ud800\"}]}",
             "{\"props\":[{\"k\":\"a\",\"v\":\"1\"}]} x",
             "{\"props\":[{\"k\":\"a\"",
+            "[[]]",
+            "{\"props\":[[\"a\",\"1\"]]}",
         ] {
             let judged = judge(&MessageRow { user_properties: Some(text.as_bytes()), ..row() });
             assert_eq!(judged.unwrap_err(), QuarantineReason::MalformedUserProperties, "{text}");

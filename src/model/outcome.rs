@@ -109,7 +109,8 @@ pub struct Tally {
     pub quarantined: u64,
     /// Rows whose session has no context, whatever their outcome (contract rule 6).
     pub orphan_messages: u64,
-    /// Contexts whose last packet id is outside 0..65535 and counted as NULL.
+    /// Contexts that cannot be carried: their last packet id is outside 0..65535 and counts as NULL, or their session has
+    /// no rows and Redis cannot hold it.
     pub invalid_contexts: u64,
 }
 
@@ -131,6 +132,11 @@ impl Tally {
     pub fn refuse_migrated(&mut self) {
         self.messages_migrated -= 1;
         self.quarantined += 1;
+    }
+
+    /// Whether anything stands in the quarantine list.
+    pub fn anything_quarantined(&self) -> bool {
+        self.quarantined > 0 || self.invalid_contexts > 0
     }
 
     /// Whether every row read has exactly one outcome.

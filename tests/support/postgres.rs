@@ -251,13 +251,14 @@ fn binary(name: &str) -> PathBuf {
         versions.sort_by(|a, b| b.cmp(a));
         std::env::split_paths(&path)
             .chain(versions.into_iter().map(|(_, directory)| directory))
-            .find(|directory| directory.join("initdb").is_file())
+            // Through a link, which may stand alone: the other programs are beside the file itself.
+            .find_map(|directory| Some(directory.join("initdb").canonicalize().ok()?.parent()?.to_owned()))
             .expect("no initdb in PATH nor in /usr/lib/postgresql/*/bin: install PostgreSQL")
     });
     DIRECTORY.get().unwrap().join(name)
 }
 
-/// `psql`: beside the server, or where only the client package put it.
+/// `psql`: beside the server, or where only the client package put it (Debian's there is a slow wrapper).
 fn client() -> PathBuf {
     let beside = binary("psql");
     if beside.is_file() { beside } else { PathBuf::from("psql") }

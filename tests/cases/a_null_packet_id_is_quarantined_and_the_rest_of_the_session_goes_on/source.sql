@@ -1,0 +1,9 @@
+insert into device_session_ctx values
+    ('c', 0, 3, 4),
+    ('other', 0, 0, 1);
+insert into device_publish_msg (client_id, serial_number, topic, time, packet_id, packet_type, qos, payload) values
+    ('c', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'x'),
+    ('c', 1, 't', {{now-1000}}, null, 'PUBLISH', 1, 'x'),
+    ('c', 2, 't', {{now-1000}}, 3, null, 1, 'x'),
+    ('c', 3, 't', {{now-1000}}, 4, 'PUBLISH', 1, 'x'),
+    ('other', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'x');

@@ -1,0 +1,8 @@
+insert into device_session_ctx values
+    ('c', 0, 2, 3);
+insert into device_publish_msg (client_id, serial_number, topic, time, packet_id, packet_type, qos, payload) values
+    ('c', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'x'),
+    ('c', 1, 't', {{now-1000}}, 2, 'PUBLISH', 1, 'x'),
+    ('c', 2, 't', {{now-1000}}, 3, 'PUBLISH', 1, 'x');
+insert into device_publish_msg (client_id, serial_number, topic, time, packet_id, packet_type, qos, payload) values ('c', 1, 'u', {{now-500}}, 77, 'PUBLISH', 2, 'new')
+    on conflict (client_id, serial_number) do update set topic = excluded.topic, time = excluded.time, packet_id = excluded.packet_id, qos = excluded.qos, payload = excluded.payload;

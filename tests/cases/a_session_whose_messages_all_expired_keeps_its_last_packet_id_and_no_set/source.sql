@@ -1,0 +1,5 @@
+insert into device_session_ctx values
+    ('c', 0, 3, 4);
+insert into device_publish_msg (client_id, serial_number, topic, time, packet_id, packet_type, qos, payload) values
+    ('c', 2, 't', {{now-691200000}}, 3, 'PUBLISH', 1, 'x'),
+    ('c', 3, 't', {{now-691200000}}, 4, 'PUBLISH', 1, 'x');

@@ -1,0 +1,2 @@
+insert into device_session_ctx values
+    ('c', 0, 0, 1);

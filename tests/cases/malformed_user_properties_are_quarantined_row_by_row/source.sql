@@ -1,0 +1,27 @@
+insert into device_session_ctx values
+    ('c', 0, 23, 24);
+insert into device_publish_msg (client_id, serial_number, topic, time, packet_id, packet_type, qos, payload, user_properties) values
+    ('c', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'x', '[]'),
+    ('c', 1, 't', {{now-1000}}, 2, 'PUBLISH', 1, 'x', '{}'),
+    ('c', 2, 't', {{now-1000}}, 3, 'PUBLISH', 1, 'x', '"x"'),
+    ('c', 3, 't', {{now-1000}}, 4, 'PUBLISH', 1, 'x', e'"{\\"props\\":[]}"'),
+    ('c', 4, 't', {{now-1000}}, 5, 'PUBLISH', 1, 'x', 'null'),
+    ('c', 5, 't', {{now-1000}}, 6, 'PUBLISH', 1, 'x', '1'),
+    ('c', 6, 't', {{now-1000}}, 7, 'PUBLISH', 1, 'x', '[{"k":"a","v":"1"}]'),
+    ('c', 7, 't', {{now-1000}}, 8, 'PUBLISH', 1, 'x', '{"props":null}'),
+    ('c', 8, 't', {{now-1000}}, 9, 'PUBLISH', 1, 'x', '{"props":{}}'),
+    ('c', 9, 't', {{now-1000}}, 10, 'PUBLISH', 1, 'x', '{"props":[{"k":"a"}]}'),
+    ('c', 10, 't', {{now-1000}}, 11, 'PUBLISH', 1, 'x', '{"props":[{"k":"a","v":null}]}'),
+    ('c', 11, 't', {{now-1000}}, 12, 'PUBLISH', 1, 'x', '{"props":[{"k":"a","v":1}]}'),
+    ('c', 12, 't', {{now-1000}}, 13, 'PUBLISH', 1, 'x', '{"props":[{"k":"a","v":"1","x":0}]}'),
+    ('c', 13, 't', {{now-1000}}, 14, 'PUBLISH', 1, 'x', '{"props":[],"x":0}'),
+    ('c', 14, 't', {{now-1000}}, 15, 'PUBLISH', 1, 'x', e'{"props":[{"k":"a","v":"\\ud800"}]}'),
+    ('c', 15, 't', {{now-1000}}, 16, 'PUBLISH', 1, 'x', e'{"props":[{"k":"\\udc00\\ud800","v":""}]}'),
+    ('c', 16, 't', {{now-1000}}, 17, 'PUBLISH', 1, 'x', '{"props":[{"k":"a","v":"1"}]} x'),
+    ('c', 17, 't', {{now-1000}}, 18, 'PUBLISH', 1, 'x', '{"props":[{"k":"a"'),
+    ('c', 18, 't', {{now-1000}}, 19, 'PUBLISH', 1, 'x', '{"Props":[]}'),
+    ('c', 19, 't', {{now-1000}}, 20, 'PUBLISH', 1, 'x', '{"props":[["a","1"]]}'),
+    ('c', 20, 't', {{now-1000}}, 21, 'PUBLISH', 1, 'x', '[[]]'),
+    ('c', 21, 't', {{now-1000}}, 22, 'PUBLISH', 1, 'x', '[[{"k":"a","v":"1"}]]'),
+    ('c', 22, 't', {{now-1000}}, 23, 'PUBLISH', 1, 'x', '{''props'':[]}'),
+    ('c', 23, 't', {{now-1000}}, 24, 'PUBLISH', 1, 'x', '{"props":[{"k":"a","v":"1"}]}');

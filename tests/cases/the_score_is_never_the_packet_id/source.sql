@@ -1,0 +1,6 @@
+insert into device_session_ctx values
+    ('c', 0, 9, 1);
+insert into device_publish_msg (client_id, serial_number, topic, time, packet_id, packet_type, qos, payload) values
+    ('c', 7, 't', {{now-1000}}, 65534, 'PUBLISH', 1, 'x'),
+    ('c', 8, 't', {{now-1000}}, 65535, 'PUBLISH', 1, 'x'),
+    ('c', 9, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'x');

@@ -1,0 +1,26 @@
+insert into device_session_ctx values
+    ('ключ😀', 0, 0, 1),
+    ('é', 0, 0, 1),
+    ('é', 0, 0, 1),
+    ('Dev', 0, 0, 1),
+    ('dev', 0, 0, 1),
+    ('DEV', 0, 0, 1),
+    ('‮abc', 0, 0, 1),
+    ('שלום', 0, 0, 1),
+    ('﻿x', 0, 0, 1),
+    ('👨‍👩', 0, 0, 1),
+    ('ß', 0, 0, 1),
+    ('ss', 0, 0, 1);
+insert into device_publish_msg (client_id, serial_number, topic, time, packet_id, packet_type, qos, payload) values
+    ('ключ😀', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'ключ😀'),
+    ('é', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'é'),
+    ('é', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'é'),
+    ('Dev', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'Dev'),
+    ('dev', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'dev'),
+    ('DEV', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'DEV'),
+    ('‮abc', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, '‮abc'),
+    ('שלום', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'שלום'),
+    ('﻿x', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, '﻿x'),
+    ('👨‍👩', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, '👨‍👩'),
+    ('ß', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'ß'),
+    ('ss', 0, 't', {{now-1000}}, 1, 'PUBLISH', 1, 'ss');
