@@ -25,7 +25,6 @@ use crate::config::{Config, MigrateConfig, OnExisting};
 use crate::control::{Lease, RunState};
 use crate::copy::{Copier, CopyError, Meter, Pace};
 use crate::observe::failpoint;
-use crate::source::WriteCount;
 use crate::target::{Journal, Link};
 use jobs::Jobs;
 use preflight::Ready;
@@ -217,7 +216,7 @@ impl Migration {
             removal.census(&mut connection).await?.guard(ready.tables.are_empty(&mut connection).await?, self.config.allow_removals)?;
             removed = removal.remove(&mut connection).await?;
         }
-        if self.writes_since_start(&mut connection).await? == Some(true) {
+        if !writers_seen.load(Ordering::Relaxed) && self.writes_since_start(&mut connection).await? {
             writers_seen.store(true, Ordering::Relaxed);
         }
         if let Work::Recorded(work) = &*ready.work {
@@ -231,10 +230,23 @@ impl Migration {
         Ok(removed)
     }
 
-    /// Whether the server counted writes since the run began.
-    async fn writes_since_start(&self, connection: &mut sqlx::PgConnection) -> Result<Option<bool>, Problem> {
-        let (before, after): (Option<WriteCount>, _) = (self.ready.writes_at_start, self.ready.tables.write_count(connection).await?);
-        Ok(before.zip(after).map(|(before, after)| before != after))
+    /// Whether the server counted writes since the run began; false, too, where it does not count.
+    async fn writes_since_start(&self, connection: &mut sqlx::PgConnection) -> Result<bool, Problem> {
+        let tables = &self.ready.tables;
+        let Some(before) = self.ready.writes_at_start else { return Ok(false) };
+        if tables.write_count(connection).await? != Some(before) {
+            return Ok(true);
+        }
+        let Some(delay) = tables.count_delay(connection).await? else { return Ok(false) };
+        tracing::info!(
+            seconds = delay.as_secs_f32().ceil(),
+            "other sessions are connected to the database: waiting until what they wrote is counted"
+        );
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = self.stop.cancelled() => return Err(Problem::Copy(CopyError::Stopped)),
+        }
+        Ok(tables.write_count(connection).await? != Some(before))
     }
 
     async fn removed_by_others(&self) -> Result<u64, Problem> {
