@@ -13,6 +13,8 @@ pub enum ControlError {
         database: String,
         /// The role, for the hint.
         role: String,
+        /// Whether the schema is there, made by another role.
+        exists: bool,
         /// What the driver said.
         source: sqlx::migrate::MigrateError,
     },
@@ -76,11 +78,16 @@ impl ControlError {
     /// What a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Prepare { database, role, .. } => {
+            Self::Prepare { database, role, exists, .. } => {
                 let (database, role) = (crate::source::quoted(database), crate::source::quoted(role));
-                Some(format!(
-                    "as the owner of the database: grant create on database {database} to {role}; or run with --stateless, which cannot go on after an interruption"
-                ))
+                let grants = match exists {
+                    false => format!("as the owner of the database: grant create on database {database} to {role};"),
+                    true => format!(
+                        "as the role that made the schema, or as a superuser: grant usage, create on schema tbmq_migrate to {role}; \
+                         grant select, insert, update, delete on all tables in schema tbmq_migrate to {role}; grant create on database {database} to {role};"
+                    ),
+                };
+                Some(format!("{grants} or run with --stateless, which cannot go on after an interruption"))
             }
             Self::Statement { .. } => None,
             Self::Stopped { .. } => Some("run the same command again: it goes on where it was".to_owned()),

@@ -72,8 +72,9 @@ impl Control {
     /// # Errors
     /// No connection, or no right to make the schema.
     pub async fn open(source: &Source, server: &Server, retry_limit: Duration, stop: CancellationToken) -> Result<Self, ControlError> {
-        let prepare = |source| ControlError::Prepare { database: server.database.clone(), role: server.role.clone(), source };
         let mut connection = PgConnection::connect_with(&source.options()).await.map_err(ControlError::statement("connecting"))?;
+        let exists = Self::exists(&mut connection).await?;
+        let prepare = |source| ControlError::Prepare { database: server.database.clone(), role: server.role.clone(), exists, source };
         MIGRATIONS.run(&mut connection).await.map_err(prepare)?;
         connection.close().await.map_err(ControlError::statement("closing a connection"))?;
         let pool = PgPoolOptions::new()
