@@ -10,11 +10,7 @@ const README: &str = include_str!("../../README.md");
 
 /// The first cells of the rows of all tables whose first cell starts with `start`, without the backquotes.
 fn first_cells(start: &str) -> Vec<&'static str> {
-    README
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(cell, _)| cell))
-        .filter(|cell| cell.starts_with(start))
-        .collect()
+    README.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(cell, _)| cell)).filter(|cell| cell.starts_with(start)).collect()
 }
 
 /// The text between two headings.
