@@ -6,6 +6,7 @@ mod config;
 mod faults;
 mod layers;
 mod readme;
+mod refusals;
 mod runs;
 mod scripts;
 mod sessions;

@@ -23,7 +23,7 @@ pub use report::Report;
 
 use crate::config::{Config, MigrateConfig, OnExisting};
 use crate::control::{Lease, RunState};
-use crate::copy::{Copier, CopyError, Meter, Pace};
+use crate::copy::{Copier, CopyError, InFlight, Meter, Pace};
 use crate::observe::failpoint;
 use crate::target::{Journal, Link};
 use jobs::Jobs;
@@ -149,16 +149,17 @@ impl Migration {
 
     async fn copy(&self, journal: Option<&Journal>, writers_seen: &Arc<AtomicBool>) -> Result<(), Problem> {
         let ready = &self.ready;
-        let copier = Copier::new(
-            ready.tables.clone(),
-            ready.rules,
-            ready.target.clone(),
-            !self.config.dry_run,
-            self.config.chunk_time,
-            Pace::new(self.config.max_rate),
-            Arc::clone(&self.meter),
-            self.stop.clone(),
-        );
+        let copier = Copier {
+            tables: ready.tables.clone(),
+            rules: ready.rules,
+            target: ready.target.clone(),
+            writes: !self.config.dry_run,
+            chunk_time: self.config.chunk_time,
+            pace: Pace::new(self.config.max_rate),
+            meter: Arc::clone(&self.meter),
+            stop: self.stop.clone(),
+            in_flight: InFlight::default(),
+        };
         let jobs = Jobs {
             source: ready.source.clone(),
             copier,

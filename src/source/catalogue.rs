@@ -83,10 +83,45 @@ impl Tables {
     /// # Errors
     /// A missing table or column, a missing right to read, and a text index that may be out of order.
     pub async fn read(connection: &mut PgConnection, source: &Source) -> Result<Self, SourceError> {
-        let messages = Table::read(connection, source, "device_publish_msg", &MESSAGE_COLUMNS).await?;
-        let contexts = Table::read(connection, source, "device_session_ctx", &CONTEXT_COLUMNS).await?;
+        if let Some(schema) = source.schema() {
+            check_usage(connection, schema).await?;
+        }
+        let mut messages = Table::read(connection, source, "device_publish_msg", &MESSAGE_COLUMNS).await?;
+        let mut contexts = Table::read(connection, source, "device_session_ctx", &CONTEXT_COLUMNS).await?;
+        let names = [messages.name.clone(), contexts.name.clone()];
+        for table in [&mut messages, &mut contexts] {
+            table.collation = Table::collation(connection, table.oid, &table.name, &names).await?;
+        }
         Ok(Self { messages, contexts })
     }
+}
+
+/// Looking a name up in a schema that the role may not use is an error that names neither the role nor the grant.
+async fn check_usage(connection: &mut PgConnection, schema: &str) -> Result<(), SourceError> {
+    let row: Option<(String, bool)> =
+        sqlx::query_as("select current_user::text, has_schema_privilege(oid, 'usage') from pg_namespace where nspname = $1")
+            .persistent(false)
+            .bind(schema)
+            .fetch_optional(connection)
+            .await
+            .map_err(SourceError::statement("looking the schema up"))?;
+    match row {
+        Some((role, false)) => Err(SourceError::MissingUsage { role, schema: schema.to_owned() }),
+        _ => Ok(()),
+    }
+}
+
+/// Other schemas that hold a table of this name.
+async fn elsewhere(connection: &mut PgConnection, name: &str) -> Result<Vec<String>, SourceError> {
+    sqlx::query_scalar(
+        "select n.nspname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+         where c.relname = $1 and c.relkind in ('r', 'p') order by 1 limit 3",
+    )
+    .persistent(false)
+    .bind(name)
+    .fetch_all(connection)
+    .await
+    .map_err(SourceError::statement("looking for the broker's tables in other schemas"))
 }
 
 impl Table {
@@ -105,9 +140,11 @@ impl Table {
         .bind(&asked)
         .fetch_optional(&mut *connection)
         .await
-        // Without the right to use the schema, looking a name up in it is an error of its own.
-        .map_err(SourceError::statement("looking the broker's tables up"))?
-        .ok_or_else(|| SourceError::MissingTable { table: asked, place: source.place().to_owned() })?;
+        .map_err(SourceError::statement("looking the broker's tables up"))?;
+        let Some(found) = found else {
+            let elsewhere = elsewhere(connection, name).await?;
+            return Err(SourceError::MissingTable { table: asked, place: source.place().to_owned(), elsewhere });
+        };
         let (table, role): (String, String) = (found.get(1), found.get(3));
         if !matches!(found.get::<&str, _>(2), "r" | "p") {
             return Err(SourceError::NotATable { table });
@@ -120,16 +157,16 @@ impl Table {
             return Err(SourceError::MissingRight { role, table });
         }
         let oid = found.get::<sqlx::postgres::types::Oid, _>(0).0;
-        let collation = Self::collation(connection, oid, &table).await?;
-        Ok(Self { name: table, oid, collation, columns })
+        Ok(Self { name: table, oid, collation: None, columns })
     }
 
     /// The collation by which ranges of `client_id` are read; an index built with another version of it may skip rows.
-    async fn collation(connection: &mut PgConnection, oid: u32, table: &str) -> Result<Option<String>, SourceError> {
+    async fn collation(connection: &mut PgConnection, oid: u32, table: &str, both: &[String; 2]) -> Result<Option<String>, SourceError> {
         let doing = "reading the collation of client_id";
         let row = sqlx::query(
             "select case when l.collname = 'default' then null else format('%I.%I', n.nspname, l.collname) end,
-                    l.collversion, pg_collation_actual_version(l.oid), l.collname = 'default', current_setting('server_version_num')::int4
+                    l.collversion, pg_collation_actual_version(l.oid), l.collname = 'default', current_setting('server_version_num')::int4,
+                    format('%I', current_database())
              from pg_attribute a join pg_collation l on l.oid = a.attcollation join pg_namespace n on n.oid = l.collnamespace
              where a.attrelid = $1::oid and a.attname = 'client_id'",
         )
@@ -150,9 +187,18 @@ impl Table {
                     .map_err(SourceError::statement(doing))?;
             versions = (own.get(0), own.get(1));
         }
+        let collation: Option<String> = row.get(0);
         match versions {
-            (Some(recorded), Some(actual)) if recorded != actual => Err(SourceError::CollationChanged { table: table.to_owned(), recorded, actual }),
-            _ => Ok(row.get(0)),
+            (Some(recorded), Some(actual)) if recorded != actual => {
+                let [one, other] = both;
+                let refresh = match &collation {
+                    Some(name) => format!("alter collation {name} refresh version;"),
+                    None => format!("alter database {} refresh collation version;", row.get::<&str, _>(5)),
+                };
+                let mend = format!("reindex table concurrently {one}; reindex table concurrently {other}; {refresh}");
+                Err(SourceError::CollationChanged { table: table.to_owned(), recorded, actual, mend })
+            }
+            _ => Ok(collation),
         }
     }
 }

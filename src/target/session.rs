@@ -4,7 +4,7 @@ use redis::Cmd;
 
 use super::batch::{Batch, WriteMode};
 use super::node::Node;
-use super::{Link, Target, TargetError, link};
+use super::{Journal, Link, Target, TargetError, link};
 use crate::model::{ClientId, KeyKind, KeyPrefix, LastPacketId, Millis, PacketId, SerialNumber};
 use crate::observe::failpoint;
 
@@ -42,20 +42,39 @@ impl Link {
 }
 
 impl Target {
-    /// Writes a session of the tool's own and removes it again, so that a missing right shows before any real one.
+    /// Writes a session and a note of the tool's own and removes them again, so that a missing right shows before any real
+    /// one.
     ///
     /// # Errors
     /// What the copy itself would meet.
     pub async fn probe(&self, link: &Link, now: Millis) -> Result<(), TargetError> {
-        let client = ClientId::new(format!("{PROBE}{}:{}", std::process::id(), now.0));
+        let name = format!("{PROBE}{}:{}", std::process::id(), now.0);
+        let note = Journal::from_keys(vec![format!("{}{name}", self.prefix.as_str())]);
+        let client = ClientId::new(name);
+        let probed = self.try_all(link, &client, &note, now).await;
+        if probed.is_err() {
+            // Whatever it was that the user may not do: nothing of the probe stays, as far as that can be had.
+            for kind in [KeyKind::Messages, KeyKind::LastPacketId, KeyKind::Message(1)] {
+                if let Err(error) = link.call("removing a probe", Cmd::new().arg("DEL").arg(self.key(&client, kind))).await {
+                    tracing::debug!(%error, "a probe is left");
+                }
+            }
+        }
+        probed
+    }
+
+    async fn try_all(&self, link: &Link, client: &ClientId, note: &Journal, now: Millis) -> Result<(), TargetError> {
         let mut batch = Batch::new(WriteMode::Replace);
-        batch.begin_session(&self.prefix, &client, LastPacketId::from_column(1));
+        batch.begin_session(&self.prefix, client, LastPacketId::from_column(1));
         if let (Some(packet_id), Some(serial)) = (PacketId::from_column(1), SerialNumber::from_column(0)) {
             batch.push(packet_id, serial.score(), Millis(now.0 + PROBE_LIFE_MS), |out| out.extend_from_slice(b"{}"));
         }
         link.write(&batch).await?;
         failpoint::reach("probe_written");
-        link.remove_session(&self.prefix, &client).await
+        link.remove_session(&self.prefix, client).await?;
+        note.note(link, 0).await?;
+        note.remembered(link).await?;
+        note.remove(link).await
     }
 
     /// The first keys of sessions that stand under the prefix, at most `most`; each node is looked through to its end when

@@ -9,12 +9,12 @@ const ODD: &str = "a \"b\"\t\u{1b}[31m 🚀";
 fn scene_with_broken_rows() -> Scene {
     let scene = Scene::empty();
     scene.add_sessions("a", 3);
-    scene.sql(&format!(
+    scene.sql(
         "insert into device_publish_msg (client_id, serial_number, topic, time, packet_id, packet_type, qos, payload)
          select u&'a \"b\"\\0009\\001b[31m \\+01f680', s, 't', (extract(epoch from now()) * 1000)::bigint, s + 1, 'PUBLISH', 1, 'x' from generate_series(0, 1) s;
          update device_publish_msg set packet_id = 0 where client_id not like 'a-%' and serial_number = 1;
-         update device_publish_msg set packet_type = 'PUBACK' where client_id = 'a-02' and serial_number = 9"
-    ));
+         update device_publish_msg set packet_type = 'PUBACK' where client_id = 'a-02' and serial_number = 9",
+    );
     scene
 }
 
