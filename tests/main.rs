@@ -3,5 +3,6 @@
 
 mod cases;
 mod config;
+mod real_rows;
 mod scripts;
 mod support;
