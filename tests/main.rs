@@ -4,5 +4,6 @@
 mod cases;
 mod config;
 mod real_rows;
+mod rules;
 mod scripts;
 mod support;
