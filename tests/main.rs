@@ -3,7 +3,13 @@
 
 mod cases;
 mod config;
+mod faults;
+mod layers;
+mod readme;
 mod real_rows;
 mod rules;
+mod runs;
 mod scripts;
+mod sessions;
 mod support;
+mod topologies;

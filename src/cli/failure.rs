@@ -22,10 +22,12 @@ impl Failure {
         Self { code, error: error.into(), details: Vec::new(), hint: None }
     }
 
-    /// The error and, as details, what caused it.
+    /// The error and, as details, what caused it. An error that repeats its cause is told once.
     pub fn from_error(code: ExitCode, error: &dyn Error) -> Self {
         let causes = std::iter::successors(error.source(), |&cause| cause.source());
-        Self { details: causes.map(ToString::to_string).collect(), ..Self::new(code, error.to_string()) }
+        let mut details: Vec<String> = causes.map(ToString::to_string).collect();
+        details.dedup();
+        Self { details, ..Self::new(code, error.to_string()) }
     }
 
     /// Adds what a person needs to know beside the error itself.

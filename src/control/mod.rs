@@ -47,6 +47,20 @@ pub struct Control {
 }
 
 impl Control {
+    /// Whether the schema has been made. Needs no right.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn exists(connection: &mut PgConnection) -> Result<bool, ControlError> {
+        sqlx::query_scalar(
+            "select exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'tbmq_migrate' and c.relname = 'run')",
+        )
+        .persistent(false)
+        .fetch_one(connection)
+        .await
+        .map_err(ControlError::statement("looking for the schema tbmq_migrate"))
+    }
+
     /// Makes the schema where it is missing. Statements are tried again for `retry_limit` when the server goes away.
     ///
     /// # Errors

@@ -39,13 +39,15 @@ pub struct Run {
     pub id: i64,
     /// What it copies where.
     pub settings: String,
+    /// Where it stands.
+    pub state: RunState,
     /// The server's write count at its start.
     pub writes_at_start: Option<WriteCount>,
-    /// Redis keys of its journal; empty until they are made.
+    /// Redis keys of its journal; empty until they are made, and when they are removed at the end.
     pub journal: Vec<String>,
 }
 
-/// A run that has not ended, and who works on it.
+/// A run that has not ended, or whose process died before it could say so, and who works on it.
 #[derive(Debug, Clone)]
 pub struct OpenRun {
     /// The run.
@@ -63,11 +65,19 @@ impl OpenRun {
         if self.run.settings == settings {
             return Ok(());
         }
-        let (run, has) = (self.run.id, self.run.settings.clone());
-        Err(match self.workers.is_empty() {
-            true => ControlError::OtherSettings { run, settings: has, asked: settings.to_owned() },
-            false => ControlError::Busy { run, settings: has, workers: self.workers.join(", ") },
-        })
+        self.is_idle()?;
+        Err(ControlError::OtherSettings { run: self.run.id, settings: self.run.settings.clone(), asked: settings.to_owned() })
+    }
+
+    /// Whether nobody works on it.
+    ///
+    /// # Errors
+    /// [`ControlError::Busy`] with those who do.
+    pub fn is_idle(&self) -> Result<(), ControlError> {
+        match self.workers.is_empty() {
+            true => Ok(()),
+            false => Err(ControlError::Busy { run: self.run.id, settings: self.run.settings.clone(), workers: self.workers.join(", ") }),
+        }
     }
 }
 
@@ -82,7 +92,8 @@ pub struct RunPlan {
 }
 
 impl Control {
-    /// The run that has not ended, if there is one.
+    /// The run that has not ended, or else one that ended without its journal being removed: its process died before it
+    /// could report.
     ///
     /// # Errors
     /// A failed statement.
@@ -103,7 +114,7 @@ impl Control {
             let mut transaction = self.pool.begin().await?;
             // Two processes that start at the same moment must not plan twice.
             sqlx::raw_sql("lock table tbmq_migrate.run in exclusive mode").execute(&mut *transaction).await?;
-            if let Some(open) = read_open(&mut transaction).await? {
+            if let Some(open) = read_open(&mut transaction).await?.filter(|open| open.run.state != RunState::Finished) {
                 return Ok(open);
             }
             let id: i64 =
@@ -117,7 +128,8 @@ impl Control {
                 insert_chunk(&mut transaction, id, chunk).await?;
             }
             transaction.commit().await?;
-            let run = Run { id, settings: plan.settings.clone(), writes_at_start: plan.writes_at_start, journal: Vec::new() };
+            let state = RunState::Copying;
+            let run = Run { id, settings: plan.settings.clone(), state, writes_at_start: plan.writes_at_start, journal: Vec::new() };
             Ok(OpenRun { run, workers: Vec::new() })
         })
         .await
@@ -126,12 +138,49 @@ impl Control {
     /// Gives an interrupted run up.
     ///
     /// # Errors
-    /// [`ControlError::Busy`] when a process still works on it.
-    pub async fn forget_run(&self, open: &OpenRun) -> Result<(), ControlError> {
-        if !open.workers.is_empty() {
-            return Err(ControlError::Busy { run: open.run.id, settings: open.run.settings.clone(), workers: open.workers.join(", ") });
-        }
-        self.set_run_state(open.run.id, "forgotten", &["copying", "finishing"]).await.map(drop)
+    /// A failed statement.
+    pub async fn forget_run(&self, run: i64) -> Result<(), ControlError> {
+        self.persist("forgetting a run", async || {
+            sqlx::query(
+                "update tbmq_migrate.run set state = 'forgotten', finished_at = clock_timestamp() where id = $1 and state in ('copying', 'finishing')",
+            )
+            .persistent(false)
+            .bind(run)
+            .execute(&self.pool)
+            .await
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Records that the journal of a run is gone from Redis: nothing of the run is left to do.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn close_journal(&self, run: i64) -> Result<(), ControlError> {
+        self.persist("closing a journal", async || {
+            sqlx::query("update tbmq_migrate.run set journal = '{}' where id = $1").persistent(false).bind(run).execute(&self.pool).await
+        })
+        .await
+        .map(drop)
+    }
+
+    /// The number of the newest run that finished with these settings, and when, in the server's words.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn finished_with(&self, settings: &str) -> Result<Option<(i64, String)>, ControlError> {
+        self.persist("looking for a finished run", async || {
+            sqlx::query_as(
+                "select id, to_char(finished_at, 'YYYY-MM-DD HH24:MI:SS TZ') from tbmq_migrate.run
+                 where state = 'finished' and settings = $1 order by id desc limit 1",
+            )
+            .persistent(false)
+            .bind(settings)
+            .fetch_optional(&self.pool)
+            .await
+        })
+        .await
     }
 
     /// Stores where the shards note finished chunks, unless another process has done so; the keys that count come back.
@@ -198,29 +247,40 @@ impl Control {
         .await
     }
 
-    /// Opens done chunks again: the shards forgot them. The run goes back to copying.
+    /// The chunks that are done.
     ///
     /// # Errors
     /// A failed statement.
-    pub async fn reopen_chunks(&self, run: i64, remembered: &[i64]) -> Result<u64, ControlError> {
-        self.persist("opening chunks again", async || {
-            let mut transaction = self.pool.begin().await?;
-            let reopened = sqlx::query("update tbmq_migrate.chunk set state = 'open' where run_id = $1 and state = 'done' and not id = any($2)")
+    pub async fn done_chunks(&self, run: i64) -> Result<Vec<i64>, ControlError> {
+        self.persist("listing the chunks done", async || {
+            sqlx::query_scalar("select id from tbmq_migrate.chunk where run_id = $1 and state = 'done'")
                 .persistent(false)
                 .bind(run)
-                .bind(remembered)
+                .fetch_all(&self.pool)
+                .await
+        })
+        .await
+    }
+
+    /// Opens done chunks again, which some shard forgot. The run goes back to copying.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn reopen_chunks(&self, run: i64, lost: &[i64]) -> Result<(), ControlError> {
+        self.persist("opening chunks again", async || {
+            let mut transaction = self.pool.begin().await?;
+            sqlx::query("update tbmq_migrate.chunk set state = 'open' where run_id = $1 and state = 'done' and id = any($2)")
+                .persistent(false)
+                .bind(run)
+                .bind(lost)
                 .execute(&mut *transaction)
-                .await?
-                .rows_affected();
-            if reopened > 0 {
-                sqlx::query("update tbmq_migrate.run set state = 'copying' where id = $1 and state = 'finishing'")
-                    .persistent(false)
-                    .bind(run)
-                    .execute(&mut *transaction)
-                    .await?;
-            }
-            transaction.commit().await?;
-            Ok(reopened)
+                .await?;
+            sqlx::query("update tbmq_migrate.run set state = 'copying' where id = $1 and state = 'finishing'")
+                .persistent(false)
+                .bind(run)
+                .execute(&mut *transaction)
+                .await?;
+            transaction.commit().await
         })
         .await
     }
@@ -294,29 +354,24 @@ impl Control {
             invalid_contexts: sum(9),
         })
     }
-
-    async fn set_run_state(&self, run: i64, to: &'static str, from: &[&str]) -> Result<u64, ControlError> {
-        self.persist("changing a run's state", async || {
-            let changed = sqlx::query("update tbmq_migrate.run set state = $2, finished_at = clock_timestamp() where id = $1 and state = any($3)")
-                .persistent(false)
-                .bind(run)
-                .bind(to)
-                .bind(from)
-                .execute(&self.pool)
-                .await?;
-            Ok(changed.rows_affected())
-        })
-        .await
-    }
 }
 
 async fn read_open(transaction: &mut Transaction<'_, Postgres>) -> Result<Option<OpenRun>, sqlx::Error> {
-    let row = sqlx::query("select id, settings, writes_at_start, journal from tbmq_migrate.run where state in ('copying', 'finishing')")
-        .persistent(false)
-        .fetch_optional(&mut **transaction)
-        .await?;
+    let row = sqlx::query(
+        "select id, settings, writes_at_start, journal, state from tbmq_migrate.run
+         where state in ('copying', 'finishing') or state = 'finished' and journal <> '{}' order by state = 'finished', id desc limit 1",
+    )
+    .persistent(false)
+    .fetch_optional(&mut **transaction)
+    .await?;
     let Some(row) = row else { return Ok(None) };
-    let run = Run { id: row.get(0), settings: row.get(1), writes_at_start: row.get::<Option<i64>, _>(2).map(WriteCount), journal: row.get(3) };
+    let run = Run {
+        id: row.get(0),
+        settings: row.get(1),
+        state: RunState::from_column(row.get(4)).unwrap_or(RunState::Copying),
+        writes_at_start: row.get::<Option<i64>, _>(2).map(WriteCount),
+        journal: row.get(3),
+    };
     let workers =
         sqlx::query_scalar("select host || ':' || pid from tbmq_migrate.worker where run_id = $1 and expires_at > clock_timestamp() order by id")
             .persistent(false)

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sqlx::PgConnection;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::sender::{Route, Sender, permits};
+use super::sender::{InFlight, Route, Sender};
 use super::{Clock, CopyError, Meter, Pace};
 use crate::control::{FinishedChunk, Lease, Quarantine};
 use crate::model::{ClientId, ContextRow, Encoder, Judgement, Outcome, QuarantineReason, Rules, SessionLaw, Tally, WantedMessage};
@@ -41,7 +40,8 @@ pub struct Copier {
     pub meter: Arc<Meter>,
     /// Cancelled when the work shall end at the next session border.
     pub stop: CancellationToken,
-    permits: Arc<Semaphore>,
+    /// The bytes that all calls may hold at once.
+    pub in_flight: InFlight,
 }
 
 /// What one job brings along.
@@ -55,20 +55,6 @@ pub struct Job<'a> {
 }
 
 impl Copier {
-    /// Puts the parts together.
-    pub fn new(
-        tables: Tables,
-        rules: Rules,
-        target: Target,
-        writes: bool,
-        chunk_time: Duration,
-        pace: Pace,
-        meter: Arc<Meter>,
-        stop: CancellationToken,
-    ) -> Self {
-        Self { tables, rules, target, writes, chunk_time, pace, meter, stop, permits: permits() }
-    }
-
     /// Makes Redis equal to PostgreSQL for the sessions of a scope, as they are at one moment.
     ///
     /// # Errors
@@ -82,7 +68,7 @@ impl Copier {
         quarantine: &mut Quarantine,
     ) -> Result<FinishedChunk, CopyError> {
         let route =
-            Route { link: job.link, prefix: &self.target.prefix, lease: job.lease, pace: &self.pace, permits: &self.permits, stop: &self.stop };
+            Route { link: job.link, prefix: &self.target.prefix, lease: job.lease, pace: &self.pace, in_flight: &self.in_flight, stop: &self.stop };
         let mut pass = Pass {
             copier: self,
             clock: job.clock,

@@ -12,3 +12,4 @@ pub use clock::Clock;
 pub use error::CopyError;
 pub use meter::Meter;
 pub use pace::Pace;
+pub use sender::InFlight;

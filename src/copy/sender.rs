@@ -17,13 +17,18 @@ use crate::target::{Batch, Link, Refused, TargetError, WriteMode};
 /// Calls of one chunk that may wait for their reply: enough to keep Redis busy while rows are read and encoded.
 const CALLS_IN_FLIGHT: usize = 4;
 /// What all calls of the process may hold at once. The largest message alone is larger: it then travels alone.
-pub(super) const BYTES_IN_FLIGHT: usize = 4 * 1024 * 1024;
+const BYTES_IN_FLIGHT: usize = 4 * 1024 * 1024;
 /// The unit in which those bytes are handed out.
 const PERMIT_BYTES: usize = 1024;
 
-/// The permits for [`BYTES_IN_FLIGHT`].
-pub(super) fn permits() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(BYTES_IN_FLIGHT / PERMIT_BYTES))
+/// The bytes that all calls of a process may hold at once.
+#[derive(Debug, Clone)]
+pub struct InFlight(Arc<Semaphore>);
+
+impl Default for InFlight {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(BYTES_IN_FLIGHT / PERMIT_BYTES)))
+    }
 }
 
 /// What the sender needs of its surroundings.
@@ -33,7 +38,7 @@ pub(super) struct Route<'a> {
     pub prefix: &'a KeyPrefix,
     pub lease: Option<&'a Lease>,
     pub pace: &'a Pace,
-    pub permits: &'a Arc<Semaphore>,
+    pub in_flight: &'a InFlight,
     pub stop: &'a CancellationToken,
 }
 
@@ -139,7 +144,7 @@ impl<'a> Sender<'a> {
         let permit = loop {
             // Own calls hold permits too: their replies must be taken while waiting.
             tokio::select! {
-                permit = Arc::clone(self.route.permits).acquire_many_owned(wanted) => break permit.map_err(|_| CopyError::LeaseLost)?,
+                permit = Arc::clone(&self.route.in_flight.0).acquire_many_owned(wanted) => break permit.map_err(|_| CopyError::LeaseLost)?,
                 reply = self.in_flight.next(), if !self.in_flight.is_empty() => self.keep(reply)?,
             }
         };

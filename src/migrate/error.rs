@@ -48,6 +48,8 @@ pub enum Problem {
     Standing {
         /// Some of them.
         examples: Vec<ClientId>,
+        /// The run with the same settings that finished last, and when.
+        finished: Option<(i64, String)>,
     },
     /// Progress cannot be kept on a standby.
     #[error("{place} is a standby, where progress cannot be recorded")]
@@ -85,10 +87,19 @@ impl Problem {
             Self::Control(error) => error.hint(),
             Self::Copy(error) => error.hint(),
             Self::Guard(error) => Some(error.hint()),
-            Self::Standing { .. } => Some(
-                "a 2.x broker may own them. If they are from an earlier copy and no 2.x broker has used them, make Redis equal to PostgreSQL with --on-existing replace".to_owned(),
-            ),
-            Self::Standby { .. } => Some("name the primary in --postgres-url, or run with --stateless, which cannot go on after an interruption".to_owned()),
+            Self::Standing { finished, .. } => {
+                let earlier = match finished {
+                    Some((run, at)) => format!("run {run} with the same settings finished at {at}, so there may be nothing left to do. "),
+                    None => String::new(),
+                };
+                Some(format!(
+                    "{earlier}a 2.x broker may own them. If they are from an earlier copy and no 2.x broker has used them, make Redis equal to PostgreSQL \
+                     with --on-existing replace"
+                ))
+            }
+            Self::Standby { .. } => {
+                Some("name the primary in --postgres-url, or run with --stateless, which cannot go on after an interruption".to_owned())
+            }
             Self::File { .. } => Some("check the path and the rights of --quarantine-file".to_owned()),
             Self::Forgetful { .. } => Some("find out why Redis restarts, then run the same command again: it goes on where it was".to_owned()),
         }

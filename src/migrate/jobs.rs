@@ -1,10 +1,12 @@
 //! The jobs of a process: each takes chunk after chunk until none is left.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlx::PgConnection;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::error::Problem;
@@ -23,17 +25,17 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 const CONNECT_AGAIN: Duration = Duration::from_millis(500);
 
 /// What the jobs share.
-pub(super) struct Jobs<'a> {
-    pub source: &'a Source,
-    pub copier: &'a Copier,
-    pub work: &'a Work,
-    pub lease: Option<&'a Lease>,
-    pub journal: Option<&'a Journal>,
+pub(super) struct Jobs {
+    pub source: Source,
+    pub copier: Copier,
+    pub work: Arc<Work>,
+    pub lease: Option<Arc<Lease>>,
+    pub journal: Option<Journal>,
     pub on_existing: OnExisting,
     pub retry_limit: Duration,
     /// Set when another session was seen to write to the tables.
-    pub writers_seen: &'a AtomicBool,
-    pub stop: &'a CancellationToken,
+    pub writers_seen: Arc<AtomicBool>,
+    pub stop: CancellationToken,
     /// Wakes the jobs that wait, when a chunk of this process is done or given back.
     pub moved: Notify,
 }
@@ -42,19 +44,24 @@ pub(super) struct Jobs<'a> {
 #[derive(Default)]
 struct Lazy(Option<PgConnection>);
 
-impl Jobs<'_> {
+impl Jobs {
     /// Runs `count` jobs to their end. The first error stops all of them.
-    pub(super) async fn run(&self, count: usize) -> Result<(), Problem> {
-        let jobs = (0..count).map(|_| async {
-            let result = self.job().await;
-            if result.is_err() {
-                self.stop.cancel();
-            }
-            result
-        });
+    pub(super) async fn run(self, count: usize) -> Result<(), Problem> {
+        let jobs = Arc::new(self);
+        let mut tasks = JoinSet::new();
+        for _ in 0..count {
+            let jobs = Arc::clone(&jobs);
+            tasks.spawn(async move {
+                let result = jobs.job().await;
+                if result.is_err() {
+                    jobs.stop.cancel();
+                }
+                result
+            });
+        }
         // The error that stopped the others is told, not that they were stopped.
         let mut first = None;
-        for result in futures_util::future::join_all(jobs).await {
+        for result in tasks.join_all().await {
             match result {
                 Err(problem) if first.is_none() || matches!(first, Some(Problem::Copy(CopyError::Stopped))) => first = Some(problem),
                 _ => {}
@@ -112,7 +119,7 @@ impl Jobs<'_> {
             Some(open) => open,
             None => connection.0.insert(self.source.connect().await?),
         };
-        let job = Job { link, lease: self.lease, clock: Clock::new(link.time().await?) };
+        let job = Job { link, lease: self.lease.as_deref(), clock: Clock::new(link.time().await?) };
         let mut quarantine = self.work.quarantine(chunk.id);
         let finished = self.copier.chunk(open, &job, &chunk.scope, mode, &mut quarantine).await?;
         if finished.rest.is_empty() {
@@ -124,7 +131,7 @@ impl Jobs<'_> {
             connection.0 = None;
         }
         failpoint::reach("chunk_written");
-        if let Some(journal) = self.journal {
+        if let Some(journal) = &self.journal {
             journal.note(link, chunk.id).await?;
             failpoint::reach("chunk_noted");
         }

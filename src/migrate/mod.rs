@@ -23,7 +23,7 @@ pub use report::Report;
 
 use crate::config::{Config, MigrateConfig, OnExisting};
 use crate::control::{Lease, RunState};
-use crate::copy::{Copier, Meter, Pace};
+use crate::copy::{Copier, InFlight, Meter, Pace};
 use crate::observe::failpoint;
 use crate::source::WriteCount;
 use crate::target::{Journal, Link};
@@ -71,8 +71,8 @@ impl Migration {
     pub async fn run(mut self) -> Result<Report, MigrateError> {
         let stop = self.stop.clone();
         let result = self.copy_and_finish().await;
-        let resumable = matches!(self.ready.work, Work::Recorded(_));
-        if let Some(lease) = self.ready.lease.take() {
+        let resumable = matches!(*self.ready.work, Work::Recorded(_));
+        if let Some(lease) = self.ready.lease.take().and_then(Arc::into_inner) {
             // Best effort: a lease that is not given back runs out.
             if let Err(error) = lease.leave().await {
                 tracing::warn!(%error, "the lease was not given back; it runs out by itself");
@@ -93,7 +93,7 @@ impl Migration {
             true => None,
             false => Some(self.journal(&link).await?),
         };
-        let writers_seen = AtomicBool::new(false);
+        let writers_seen = Arc::new(AtomicBool::new(false));
         let mut recopies = 0;
         let removed = loop {
             self.copy(journal.as_ref(), &writers_seen).await?;
@@ -111,13 +111,19 @@ impl Migration {
                         }
                         continue;
                     }
-                    break self.finish(journal.as_ref(), &link, &writers_seen).await?;
+                    break self.finish(&link, &writers_seen).await?;
                 }
                 Some(RunState::Finished) => break self.removed_by_others().await?,
                 Some(RunState::Forgotten) => return Err(Problem::Copy(crate::copy::CopyError::LeaseLost)),
                 Some(RunState::Copying | RunState::Finishing) => tokio::time::sleep(LOOK_AGAIN).await,
             }
         };
+        if let Some(journal) = &journal {
+            journal.remove(&link).await?;
+            if let Work::Recorded(work) = &*self.ready.work {
+                work.control.close_journal(work.run).await?;
+            }
+        }
         self.report(removed, &writers_seen).await.map(Some)
     }
 
@@ -128,32 +134,33 @@ impl Migration {
         }
     }
 
-    async fn copy(&self, journal: Option<&Journal>, writers_seen: &AtomicBool) -> Result<(), Problem> {
+    async fn copy(&self, journal: Option<&Journal>, writers_seen: &Arc<AtomicBool>) -> Result<(), Problem> {
         let ready = &self.ready;
-        let copier = Copier::new(
-            ready.tables.clone(),
-            ready.rules,
-            ready.target.clone(),
-            !self.config.dry_run,
-            self.config.chunk_time,
-            Pace::new(self.config.max_rate),
-            Arc::clone(&self.meter),
-            self.stop.clone(),
-        );
+        let copier = Copier {
+            tables: ready.tables.clone(),
+            rules: ready.rules,
+            target: ready.target.clone(),
+            writes: !self.config.dry_run,
+            chunk_time: self.config.chunk_time,
+            pace: Pace::new(self.config.max_rate),
+            meter: Arc::clone(&self.meter),
+            stop: self.stop.clone(),
+            in_flight: InFlight::default(),
+        };
         let jobs = Jobs {
-            source: &ready.source,
-            copier: &copier,
-            work: &ready.work,
-            lease: ready.lease.as_ref(),
-            journal,
+            source: ready.source.clone(),
+            copier,
+            work: Arc::clone(&ready.work),
+            lease: ready.lease.clone(),
+            journal: journal.cloned(),
             on_existing: self.config.on_existing,
             retry_limit: self.config.retry_timeout,
-            writers_seen,
-            stop: &self.stop,
+            writers_seen: Arc::clone(writers_seen),
+            stop: self.stop.clone(),
             moved: tokio::sync::Notify::new(),
         };
         jobs.run(self.config.jobs).await?;
-        if let (true, Work::Recorded(work)) = (writers_seen.load(Ordering::Relaxed), &ready.work) {
+        if let (true, Work::Recorded(work)) = (writers_seen.load(Ordering::Relaxed), &*ready.work) {
             work.control.note_writers(work.run).await?;
         }
         Ok(())
@@ -161,10 +168,12 @@ impl Migration {
 
     /// The journal of the run; on a run that goes on, what Redis forgot meanwhile is opened again.
     async fn journal(&self, link: &Link) -> Result<Journal, Problem> {
-        let Work::Recorded(work) = &self.ready.work else { return Ok(self.ready.target.journal(self.ready.own_number).await?) };
+        let Work::Recorded(work) = &*self.ready.work else { return Ok(self.ready.target.journal(self.ready.own_number).await?) };
         if !self.ready.journal.is_empty() {
             let journal = Journal::from_keys(self.ready.journal.clone());
-            self.forgotten(&journal, link).await?;
+            if !self.ready.finished {
+                self.forgotten(&journal, link).await?;
+            }
             return Ok(journal);
         }
         let keys = self.ready.target.journal(work.run).await?.keys().to_vec();
@@ -172,16 +181,20 @@ impl Migration {
     }
 
     /// Opens the chunks again that some shard does not remember; their number.
-    async fn forgotten(&self, journal: &Journal, link: &Link) -> Result<u64, Problem> {
-        let reopened = self.ready.work.reopen(&journal.remembered(link).await?).await?;
-        if reopened > 0 {
-            tracing::warn!(chunks = reopened, "Redis lost writes that it had acknowledged (a restart or a failover); they are copied again");
+    async fn forgotten(&self, journal: &Journal, link: &Link) -> Result<usize, Problem> {
+        // In this order: a chunk is noted before it is done, so whatever is done by now must be remembered.
+        let mut lost = self.ready.work.done_chunks().await?;
+        let remembered = journal.remembered(link).await?;
+        lost.retain(|chunk| remembered.binary_search(chunk).is_err());
+        if !lost.is_empty() {
+            self.ready.work.reopen(&lost).await?;
+            tracing::warn!(chunks = lost.len(), "Redis lost writes that it had acknowledged (a restart or a failover); they are copied again");
         }
-        Ok(reopened)
+        Ok(lost.len())
     }
 
     /// The last steps, by one process alone; the number of sessions removed.
-    async fn finish(&self, journal: Option<&Journal>, link: &Link, writers_seen: &AtomicBool) -> Result<u64, Problem> {
+    async fn finish(&self, link: &Link, writers_seen: &AtomicBool) -> Result<u64, Problem> {
         let ready = &self.ready;
         failpoint::reach("finish_taken");
         let mut connection = ready.source.connect().await?;
@@ -194,16 +207,13 @@ impl Migration {
         if self.writes_since_start(&mut connection).await? == Some(true) {
             writers_seen.store(true, Ordering::Relaxed);
         }
-        if let Work::Recorded(work) = &ready.work {
+        if let Work::Recorded(work) = &*ready.work {
             if writers_seen.load(Ordering::Relaxed) {
                 work.control.note_writers(work.run).await?;
             }
             failpoint::reach("sessions_removed");
             work.control.finish_run(work.run, removed).await?;
             failpoint::reach("run_finished");
-        }
-        if let Some(journal) = journal {
-            journal.remove(link).await?;
         }
         Ok(removed)
     }
@@ -215,14 +225,14 @@ impl Migration {
     }
 
     async fn removed_by_others(&self) -> Result<u64, Problem> {
-        match &self.ready.work {
+        match &*self.ready.work {
             Work::Recorded(work) => Ok(work.control.run_state(work.run).await?.1),
             Work::Memory(_) => Ok(0),
         }
     }
 
     async fn report(&self, sessions_removed: u64, writers_seen: &AtomicBool) -> Result<Report, Problem> {
-        let run = match &self.ready.work {
+        let run = match &*self.ready.work {
             Work::Recorded(work) => {
                 if let Some(path) = &self.config.quarantine_file {
                     let problem = |source| Problem::File { path: path.display().to_string(), source };
@@ -252,4 +262,4 @@ impl Migration {
 }
 
 /// The right to write is part of what is ready; a run without one is of this process alone.
-pub(crate) type Leased = Option<Lease>;
+pub(crate) type Leased = Option<Arc<Lease>>;

@@ -1,6 +1,7 @@
 //! Everything that is looked at before the first session is touched, from the cheapest to the dearest.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::path::Path;
 use std::sync::Arc;
 
 use sqlx::PgConnection;
@@ -12,11 +13,11 @@ use super::error::Problem;
 use super::removal::Removal;
 use super::work::{MemoryWork, RecordedWork, Work};
 use crate::config::{Config, MigrateConfig, OnExisting};
-use crate::control::{Control, Lease, OpenRun, RunPlan};
+use crate::control::{Control, Lease, OpenRun, RunPlan, RunState};
 use crate::model::{ClientId, KeyKind, KeyPrefix, Rules, TopicField};
 use crate::observe::failpoint;
 use crate::source::{PlannedChunk, Server, Source, Tables, WriteCount, plan_listed};
-use crate::target::{Link, Patience, Target, Topology};
+use crate::target::{Journal, Link, Patience, Target, Topology};
 
 /// Sessions that a refusal names.
 const EXAMPLES: usize = 3;
@@ -27,11 +28,13 @@ pub(super) struct Ready {
     pub tables: Tables,
     pub target: Target,
     pub rules: Rules,
-    pub work: Work,
+    pub work: Arc<Work>,
     pub lease: Leased,
     pub writes_at_start: Option<WriteCount>,
     /// Keys of the journal of a run that goes on.
     pub journal: Vec<String>,
+    /// Whether the run was finished by a process that could not report it.
+    pub finished: bool,
     /// Tells this run from others where the control schema does not number it.
     pub own_number: i64,
     /// Whether sessions stood in Redis, for a dry run to tell.
@@ -85,7 +88,16 @@ impl Sides {
         let work = Work::Memory(MemoryWork::new(planned, file));
         Ok(self.ready(
             config,
-            Begun { work, lease: None, writes_at_start, journal: Vec::new(), own_number: now.0, standing: !standing.is_empty(), estimated_rows },
+            Begun {
+                work,
+                lease: None,
+                writes_at_start,
+                journal: Vec::new(),
+                finished: false,
+                own_number: now.0,
+                standing: !standing.is_empty(),
+                estimated_rows,
+            },
         ))
     }
 
@@ -94,24 +106,21 @@ impl Sides {
             return Err(Problem::Standby { place: self.source.place().to_owned() });
         }
         if let Some(path) = &settings.quarantine_file {
-            create(path)?;
+            may_create(path)?;
+        }
+        // Where no run was ever recorded there is none to go on with: what speaks against one is said before anything is made.
+        let first = !Control::exists(&mut self.connection).await?;
+        if first {
+            self.may_begin(settings).await?;
         }
         let control = Control::open(&self.source, &self.server, settings.retry_timeout).await?;
         let asked = describe(config, settings, &self.target);
         let open = match control.open_run().await? {
-            Some(open) if settings.restart => {
-                control.forget_run(&open).await?;
-                None
-            }
-            Some(open) => open.accepts(&asked).map(|()| Some(open))?,
-            None => None,
-        };
-        let open = match open {
-            Some(open) => {
+            Some(open) if goes_on(&open, settings, &asked)? => {
                 tracing::info!(run = open.run.id, "going on with an unfinished run");
                 open
             }
-            None => self.begin(&control, settings, asked.clone()).await?,
+            given_up => self.begin(&control, settings, &asked, given_up, first).await?,
         };
         open.accepts(&asked)?;
         failpoint::reach("run_begun");
@@ -121,9 +130,10 @@ impl Sides {
         let run = open.run;
         let begun = Begun {
             work,
-            lease: Some(lease),
+            lease: Some(Arc::new(lease)),
             writes_at_start: run.writes_at_start,
             journal: run.journal,
+            finished: run.state == RunState::Finished,
             own_number: run.id,
             standing: false,
             estimated_rows,
@@ -131,12 +141,37 @@ impl Sides {
         Ok(self.ready(config, begun))
     }
 
-    async fn begin(&mut self, control: &Control, settings: &MigrateConfig, asked: String) -> Result<OpenRun, Problem> {
-        let standing = self.standing(settings).await?;
-        self.may_write(settings, &standing).await?;
+    /// Begins a run in place of one that is given up: only when nothing speaks against it does that one go.
+    async fn begin(
+        &mut self,
+        control: &Control,
+        settings: &MigrateConfig,
+        asked: &str,
+        given_up: Option<OpenRun>,
+        checked: bool,
+    ) -> Result<OpenRun, Problem> {
+        if !checked {
+            match self.may_begin(settings).await {
+                Err(Problem::Standing { examples, .. }) => {
+                    return Err(Problem::Standing { examples, finished: control.finished_with(asked).await? });
+                }
+                checked => checked?,
+            }
+        }
         let writes_at_start = self.tables.write_count(&mut self.connection).await?;
-        let plan = RunPlan { settings: asked, writes_at_start, chunks: self.plan(settings).await? };
+        let plan = RunPlan { settings: asked.to_owned(), writes_at_start, chunks: self.plan(settings).await? };
+        if let Some(open) = given_up {
+            control.forget_run(open.run.id).await?;
+            Journal::from_keys(open.run.journal).remove(&self.link).await?;
+            control.close_journal(open.run.id).await?;
+        }
         Ok(control.begin_run(&plan).await?)
+    }
+
+    /// Whether a run may begin.
+    async fn may_begin(&mut self, settings: &MigrateConfig) -> Result<(), Problem> {
+        let standing = self.standing(settings).await?;
+        self.may_write(settings, &standing).await
     }
 
     /// Some of the sessions that stand in Redis and are asked for.
@@ -159,7 +194,7 @@ impl Sides {
     /// Whether what stands there lets the copy write, and whether Redis does.
     async fn may_write(&mut self, settings: &MigrateConfig, standing: &[ClientId]) -> Result<(), Problem> {
         match settings.on_existing {
-            OnExisting::Refuse if !standing.is_empty() => return Err(Problem::Standing { examples: standing.to_vec() }),
+            OnExisting::Refuse if !standing.is_empty() => return Err(Problem::Standing { examples: standing.to_vec(), finished: None }),
             OnExisting::Replace if !standing.is_empty() => {
                 let removal = Removal { target: &self.target, link: &self.link, tables: &self.tables, listed: settings.clients.as_deref() };
                 let census = removal.census(&mut self.connection).await?;
@@ -185,14 +220,27 @@ impl Sides {
             tables: self.tables,
             target: self.target,
             rules: config.rules,
-            work: begun.work,
+            work: Arc::new(begun.work),
             lease: begun.lease,
             writes_at_start: begun.writes_at_start,
             journal: begun.journal,
+            finished: begun.finished,
             own_number: begun.own_number,
             standing: begun.standing,
             estimated_rows: begun.estimated_rows,
         }
+    }
+}
+
+/// Whether this call goes on with a run that was found; false where it begins another one in its place.
+fn goes_on(open: &OpenRun, settings: &MigrateConfig, asked: &str) -> Result<bool, Problem> {
+    if settings.restart {
+        open.is_idle()?;
+        return Ok(false);
+    }
+    match open.accepts(asked) {
+        Err(_) if open.run.state == RunState::Finished => Ok(false),
+        accepted => Ok(accepted.map(|()| true)?),
     }
 }
 
@@ -201,13 +249,20 @@ struct Begun {
     lease: Leased,
     writes_at_start: Option<WriteCount>,
     journal: Vec<String>,
+    finished: bool,
     own_number: i64,
     standing: bool,
     estimated_rows: Option<u64>,
 }
 
-fn create(path: &std::path::Path) -> Result<File, Problem> {
+fn create(path: &Path) -> Result<File, Problem> {
     File::create(path).map_err(|source| Problem::File { path: path.display().to_string(), source })
+}
+
+/// The same without a change of what a file holds: it may be the list of the run that this one is refused for.
+fn may_create(path: &Path) -> Result<(), Problem> {
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    opened.map(drop).map_err(|source| Problem::File { path: path.display().to_string(), source })
 }
 
 fn sum(planned: &[PlannedChunk]) -> Option<u64> {

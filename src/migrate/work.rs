@@ -130,18 +130,24 @@ impl Work {
         Ok(())
     }
 
-    /// Opens again what the shards forgot; the number of those chunks.
-    pub(super) async fn reopen(&self, remembered: &[i64]) -> Result<u64, ControlError> {
+    /// The chunks that are done.
+    pub(super) async fn done_chunks(&self) -> Result<Vec<i64>, ControlError> {
         match self {
-            Self::Recorded(work) => work.control.reopen_chunks(work.run, remembered).await,
+            Self::Recorded(work) => work.control.done_chunks(work.run).await,
+            Self::Memory(work) => Ok(work.state().done.iter().map(|(chunk, _)| chunk.id).collect()),
+        }
+    }
+
+    /// Opens done chunks again.
+    pub(super) async fn reopen(&self, lost: &[i64]) -> Result<(), ControlError> {
+        match self {
+            Self::Recorded(work) => work.control.reopen_chunks(work.run, lost).await,
             Self::Memory(work) => {
                 let mut state = work.state();
-                let (kept, lost): (Vec<_>, Vec<_>) =
-                    std::mem::take(&mut state.done).into_iter().partition(|(chunk, _)| remembered.contains(&chunk.id));
+                let (again, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut state.done).into_iter().partition(|(chunk, _)| lost.contains(&chunk.id));
                 state.done = kept;
-                let count = lost.len() as u64;
-                state.open.extend(lost.into_iter().map(|(chunk, _)| chunk));
-                Ok(count)
+                state.open.extend(again.into_iter().map(|(chunk, _)| chunk));
+                Ok(())
             }
         }
     }

@@ -143,11 +143,9 @@ impl TargetError {
     /// What a person can do about it.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
-            Self::Connect { source, .. } => connect_hint(source),
+            Self::Connect { place, source } => connect_hint(place, source),
             Self::File { .. } => "check the file's path and rights",
-            Self::Command { source, .. } if source.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) => {
-                "give the Redis user the right: for the keys under the prefix it needs +@read +@write +@scripting +scan +info +time +cluster +client +select +type"
-            }
+            Self::Command { source, .. } if lacks_a_right(source) => RIGHTS,
             Self::Command { .. } | Self::Reply { .. } => return None,
             Self::Lost { .. } => "bring Redis back, then run the same command again: it goes on where it was",
             Self::OutOfMemory { .. } => {
@@ -157,6 +155,7 @@ impl TargetError {
             Self::TooOld { .. } => "upgrade Redis; TBMQ 2.x itself is shipped with Redis 7",
             Self::Evicts { .. } => "on the server: CONFIG SET maxmemory-policy noeviction (and in its configuration file), then run again",
             Self::Replica { .. } => "name the master in --redis-url, or use --redis-mode sentinel",
+            Self::OtherMode { found, .. } if found == "sentinel" => "name the master that the sentinels watch: --redis-sentinel-master NAME",
             Self::OtherMode { .. } => "set --redis-mode to what the server is, or leave it at auto",
             Self::PrefixSpansSlots => "use the cache prefix that the 2.x broker will use; one with {} cannot work on a cluster",
         };
@@ -164,15 +163,39 @@ impl TargetError {
     }
 }
 
-fn connect_hint(error: &RedisError) -> &'static str {
+/// What a run needs, and no more.
+const RIGHTS: &str = "give the Redis user these rights, PREFIX being the cache prefix (nothing without one): ~PREFIX{* ~PREFIXtbmq-migrate:* \
+    +info +time +scan +type +eval +evalsha +set +del +strlen +zcard +zadd +zrange +zrem +hset +hkeys +expire; \
+    +select for a database other than 0; +cluster|slots +asking on a cluster";
+
+/// Whether the server's access list said no, to a command or to one inside a script.
+fn lacks_a_right(error: &RedisError) -> bool {
+    let says = |part: &str| error.to_string().contains(part);
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) || says("has no permissions to run") || says("The user executing the script can't")
+}
+
+fn connect_hint(place: &str, error: &RedisError) -> &'static str {
     let text = error.to_string();
-    if error.kind() == ErrorKind::AuthenticationFailed || text.contains("WRONGPASS") || text.contains("NOAUTH") {
+    let says = |part: &str| text.contains(part);
+    if lacks_a_right(error) {
+        RIGHTS
+    } else if error.kind() == ErrorKind::AuthenticationFailed || says("WRONGPASS") || says("NOAUTH") {
         "check user and password in --redis-url"
     } else if error.kind() == ErrorKind::MasterNameNotFoundBySentinel {
         "check --redis-sentinel-master against: redis-cli -p 26379 sentinel masters"
-    } else if text.contains("ertificate") || text.contains("TLS") || text.contains("InvalidContentType") {
+    } else if says("SELECT is not allowed in cluster mode") {
+        "a cluster has only database 0: leave the database out of --redis-url"
+    } else if says("DB index is out of range") {
+        "check the database at the end of --redis-url; how many there are says the server's setting: databases"
+    } else if says("CertificateRequired") {
+        "the server wants to see a certificate: --redis-client-cert and --redis-client-key"
+    } else if says("ertificate") || says("TLS") || says("InvalidContentType") {
         "check rediss:// or redis://, and --redis-ca-cert"
-    } else {
+    } else if error.is_connection_refusal() || !error.is_io_error() {
         "check host and port in --redis-url, and that the server accepts connections from here"
+    } else if place.starts_with("rediss://") {
+        "check host and port in --redis-url, and that this port speaks TLS: one that does not never answers (redis:// is for plain text)"
+    } else {
+        "check host and port in --redis-url; a port that speaks TLS only hangs up like this (rediss:// is for TLS)"
     }
 }

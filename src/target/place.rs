@@ -38,6 +38,7 @@ pub enum Topology {
 pub(super) struct Place {
     config: RedisConfig,
     certificates: Option<TlsCertificates>,
+    display: String,
 }
 
 /// A connection of either kind; clones share it.
@@ -60,11 +61,16 @@ impl Place {
             _ => None,
         };
         let certificates = config.tls.then_some(TlsCertificates { client_tls, root_cert: read(&config.ca_cert)? });
-        Ok(Self { config: config.clone(), certificates })
+        let display = match &config.sentinel_master {
+            Some(name) => format!("{} (sentinels of {name})", config.display),
+            None => config.display.clone(),
+        };
+        Ok(Self { config: config.clone(), certificates, display })
     }
 
+    /// The addresses and, where sentinels name it, the master: without it two masters of the same sentinels would look alike.
     pub(super) fn display(&self) -> &str {
-        &self.config.display
+        &self.display
     }
 
     pub(super) fn database(&self) -> u32 {

@@ -17,7 +17,7 @@ keyUsage = critical, keyCertSign
 subjectKeyIdentifier = hash
 [server]
 basicConstraints = critical, CA:FALSE
-extendedKeyUsage = serverAuth
+extendedKeyUsage = serverAuth, clientAuth
 subjectAltName = DNS:localhost, IP:127.0.0.1
 ";
 
@@ -51,7 +51,7 @@ impl Certificates {
         self.0.join("ca.crt")
     }
 
-    /// The server's certificate (PEM), for 127.0.0.1 and localhost.
+    /// The server's certificate (PEM), for 127.0.0.1 and localhost; it may serve a client too.
     pub fn server_certificate(&self) -> PathBuf {
         self.0.join("server.crt")
     }
