@@ -1,7 +1,6 @@
 //! Rules of the data for which a folder in `tests/cases/` is not enough: another schema or encoding, large values, many
 //! rows, keys with bytes that are no text.
 
-mod calls;
 mod encodings;
 mod foreign_keys;
 mod limits;
