@@ -38,12 +38,12 @@ fn migrate(options: &[&str]) -> Migrated {
     database.load_csv("device_publish_msg", file("device_publish_msg.csv"));
     database.psql(&format!("update device_publish_msg set time = time + {shift_ms}"));
     let redis = Redis::start();
-    let outcome = Tool::new().args(["migrate", "--json", "--postgres-url", &database.url, "--redis-url", &redis.url()]).args(options).run();
+    let outcome = Tool::new().args(["migrate", "--postgres-url", &database.url, "--redis-url", &redis.url()]).args(options).run();
     Migrated { keys: redis.keyspace(), database, shift_ms, now_ms, outcome }
 }
 
 fn check_against_the_contract(options: &[&str], limit: usize, expected_counts: [(&str, u64); 4]) {
-    let run = migrate(options);
+    let run = migrate(&[options, &["--json"]].concat());
     assert_eq!(run.outcome.code, Some(0), "{:?}", run.outcome);
     let wanted = Wanted::read(limit, run.shift_ms, run.now_ms);
     let report = run.outcome.json();
@@ -88,7 +88,7 @@ fn with_the_default_limit_every_key_is_what_the_contract_says() {
 
 #[test]
 fn with_the_limit_of_1_4_0_a_client_gets_in_order_all_that_1_4_0_sent_and_nothing_else() {
-    let run = migrate(&["--message-limit", "1000"]);
+    let run = migrate(&["--json", "--message-limit", "1000"]);
     let report = run.outcome.json();
     assert_eq!((&report["trimmed"], &report["messages_migrated"]), (&Json::from(200), &Json::from(1399)));
     let mut clients = delivered::by_client();
@@ -112,6 +112,36 @@ fn with_the_limit_of_1_4_0_a_client_gets_in_order_all_that_1_4_0_sent_and_nothin
     // All but the rows of a group whose member never came back.
     let waiting = delivered::stored(&run.keys, "ss_gr-3_sh/three").len();
     assert_eq!((compared, waiting), (1387, 12));
+}
+
+#[test]
+fn the_example_of_the_readme_is_what_these_rows_give() {
+    const README: &str = include_str!("../../README.md");
+    let run = migrate(&["--message-limit", "1000"]);
+    let (_, example) = README.split_once("\n## An example\n").unwrap();
+    let blocks: Vec<&str> = example.split("```").skip(1).step_by(2).take(2).collect();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // The time that it takes is that of the machine.
+    let timeless = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with("seconds") && !line.starts_with("rows a second"));
+        lines.map(words).filter(|line| !line.is_empty() && !line.starts_with('$')).collect()
+    };
+    let table: Vec<String> = timeless(blocks[0]);
+    assert_eq!(table, timeless(&run.outcome.stdout)[..table.len()]);
+    assert_eq!(table.len(), 9, "{table:?}");
+    // Each line: a reference with its score, an arrow, the fields that make the message.
+    for line in blocks[1].lines().filter(|line| line.contains('→')) {
+        let (reference, message) = line.split_once('→').unwrap();
+        let (score, key) = reference.trim().split_once(' ').unwrap();
+        let session = key.trim().rsplit_once('_').unwrap().0;
+        let members = run.keys.members(session);
+        assert!(members.contains(&(key.trim().to_owned(), score.parse().unwrap())), "{line}: {members:?}");
+        let stored: Json = serde_json::from_str(&run.keys.text(key.trim()).unwrap()).unwrap();
+        let shown: Json = serde_json::from_str(message.trim()).unwrap();
+        for (name, value) in shown.as_object().unwrap() {
+            assert_eq!(&stored[name], value, "{line}");
+        }
+    }
 }
 
 /// The name and the JSON type of each field.
