@@ -63,7 +63,7 @@ impl Jobs {
         let mut first = None;
         for result in tasks.join_all().await {
             match result {
-                Err(problem) if first.is_none() || matches!(first, Some(Problem::Copy(CopyError::Stopped))) => first = Some(problem),
+                Err(problem) if first.as_ref().is_none_or(Problem::is_the_stop_itself) => first = Some(problem),
                 _ => {}
             }
         }
@@ -132,6 +132,10 @@ impl Jobs {
         }
         failpoint::reach("chunk_written");
         if let Some(journal) = &self.journal {
+            // Noted after the run is over, it would stay there.
+            if self.lease.as_ref().is_some_and(|lease| !lease.holds()) {
+                return Err(CopyError::LeaseLost);
+            }
             journal.note(link, chunk.id).await?;
             failpoint::reach("chunk_noted");
         }

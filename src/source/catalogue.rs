@@ -1,7 +1,10 @@
 //! What the database has: the two tables, their columns, and whether this role may read them.
 
+use std::time::Duration;
+
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
+use super::connection::APPLICATION;
 use super::{Source, SourceError};
 
 /// The two tables of a 1.x broker, checked.
@@ -158,6 +161,9 @@ impl Table {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteCount(pub i64);
 
+/// PostgreSQL adds up what an idle session wrote after ten seconds; one more for a busy server.
+const COUNT_DELAY_SECONDS: f64 = 11.0;
+
 impl Tables {
     /// The statistics collector's counts, a second or so behind; `None` where the server does not count.
     ///
@@ -175,6 +181,28 @@ impl Tables {
         .await
         .map_err(SourceError::statement("asking for the tables' write counts"))?;
         Ok(count.map(WriteCount))
+    }
+
+    /// How long until [`Self::write_count`] holds what other sessions have written by now; `None` when nobody else is connected.
+    ///
+    /// A session's last second goes into the counts when it has been idle for ten, or when it ends. What a session does is
+    /// hidden from a role without the right to see it: then it counts as at work.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn count_delay(&self, connection: &mut PgConnection) -> Result<Option<Duration>, SourceError> {
+        let seconds: Option<f64> = sqlx::query_scalar(
+            "select max(case when state = 'idle' then $1 - extract(epoch from clock_timestamp() - state_change) else $1 end)::float8
+             from pg_stat_activity
+             where datname = current_database() and usesysid <> 0 and pid <> pg_backend_pid() and application_name <> $2",
+        )
+        .persistent(false)
+        .bind(COUNT_DELAY_SECONDS)
+        .bind(APPLICATION)
+        .fetch_one(connection)
+        .await
+        .map_err(SourceError::statement("looking for other sessions"))?;
+        Ok(seconds.filter(|&seconds| seconds > 0.0).map(Duration::from_secs_f64))
     }
 
     /// Whether another session holds the lock of a writer on one of the tables at this moment.

@@ -6,6 +6,7 @@ use super::batch::{Batch, WriteMode};
 use super::node::Node;
 use super::{Link, Target, TargetError, link};
 use crate::model::{ClientId, KeyKind, KeyPrefix, LastPacketId, Millis, PacketId, SerialNumber};
+use crate::observe::failpoint;
 
 impl Link {
     /// Removes a session: its messages, a bounded number a call, its set and its last packet id. Keys of another type
@@ -46,28 +47,33 @@ impl Target {
     /// # Errors
     /// What the copy itself would meet.
     pub async fn probe(&self, link: &Link, now: Millis) -> Result<(), TargetError> {
-        let client = ClientId::new(format!("tbmq-migrate:probe:{}:{}", std::process::id(), now.0));
+        let client = ClientId::new(format!("{PROBE}{}:{}", std::process::id(), now.0));
         let mut batch = Batch::new(WriteMode::Replace);
         batch.begin_session(&self.prefix, &client, LastPacketId::from_column(1));
         if let (Some(packet_id), Some(serial)) = (PacketId::from_column(1), SerialNumber::from_column(0)) {
             batch.push(packet_id, serial.score(), Millis(now.0 + PROBE_LIFE_MS), |out| out.extend_from_slice(b"{}"));
         }
         link.write(&batch).await?;
+        failpoint::reach("probe_written");
         link.remove_session(&self.prefix, &client).await
     }
 
     /// The first keys of sessions that stand under the prefix, at most `most`; each node is looked through to its end when
-    /// there are none.
+    /// there are none. A probe whose process died is no session: it is removed.
     ///
     /// # Errors
     /// A failed command.
-    pub async fn standing_sessions(&self, most: usize) -> Result<Vec<ClientId>, TargetError> {
+    pub async fn standing_sessions(&self, link: &Link, most: usize) -> Result<Vec<ClientId>, TargetError> {
         let mut standing: Vec<ClientId> = Vec::new();
         for node in &mut self.masters().await? {
             let mut cursor = 0;
             loop {
                 let (found, next) = node.scan(&self.prefix, cursor).await?;
                 for key in found {
+                    if key.client.as_str().starts_with(PROBE) {
+                        link.remove_session(&self.prefix, &key.client).await?;
+                        continue;
+                    }
                     if !standing.contains(&key.client) {
                         standing.push(key.client);
                     }
@@ -94,6 +100,8 @@ impl Target {
     }
 }
 
+/// How the ids of probes begin.
+const PROBE: &str = "tbmq-migrate:probe:";
 /// The probe's message is gone by itself should the process die between the two calls.
 const PROBE_LIFE_MS: i64 = 60_000;
 
