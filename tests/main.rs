@@ -7,6 +7,8 @@ mod faults;
 mod layers;
 mod readme;
 mod refusals;
+mod real_rows;
+mod rules;
 mod runs;
 mod scripts;
 mod sessions;

@@ -91,7 +91,9 @@ impl ControlError {
             }
             Self::Statement { .. } => None,
             Self::Stopped { .. } => Some("run the same command again: it goes on where it was".to_owned()),
-            Self::Busy { .. } => Some("wait until it has ended, or start this process with the same settings to work on the same run".to_owned()),
+            Self::Busy { .. } => Some(
+                "wait until it has ended (a process that was killed counts for 20 s), or start this one with the same settings to work on the same run".to_owned(),
+            ),
             Self::OtherSettings { asked, .. } => {
                 Some(format!("asked for now: {asked}. Run with the settings of the interrupted run to go on with it, or forget it with --restart"))
             }
