@@ -13,6 +13,8 @@ pub enum ControlError {
         database: String,
         /// The role, for the hint.
         role: String,
+        /// Whether the schema is there, made by another role.
+        exists: bool,
         /// What the driver said.
         source: sqlx::migrate::MigrateError,
     },
@@ -23,6 +25,12 @@ pub enum ControlError {
         doing: &'static str,
         /// What the driver said.
         source: sqlx::Error,
+    },
+    /// The person or the lease asked to stop, and the server did not answer in the time that was left.
+    #[error("stopped while waiting for PostgreSQL ({doing})")]
+    Stopped {
+        /// What was being done.
+        doing: &'static str,
     },
     /// Another run is at work.
     #[error("another run is in progress: run {run} ({settings}), worked on by {workers}")]
@@ -61,21 +69,31 @@ impl ControlError {
     pub fn consequence(&self) -> Consequence {
         match self {
             Self::Statement { source, .. } => consequence_of(source),
-            Self::Prepare { .. } | Self::Busy { .. } | Self::OtherSettings { .. } | Self::LeaseLost { .. } => Consequence::Operator,
+            Self::Prepare { .. } | Self::Stopped { .. } | Self::Busy { .. } | Self::OtherSettings { .. } | Self::LeaseLost { .. } => {
+                Consequence::Operator
+            }
         }
     }
 
     /// What a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Prepare { database, role, .. } => {
+            Self::Prepare { database, role, exists, .. } => {
                 let (database, role) = (crate::source::quoted(database), crate::source::quoted(role));
-                Some(format!(
-                    "as the owner of the database: grant create on database {database} to {role}; or run with --stateless, which cannot go on after an interruption"
-                ))
+                let grants = match exists {
+                    false => format!("as the owner of the database: grant create on database {database} to {role};"),
+                    true => format!(
+                        "as the role that made the schema, or as a superuser: grant usage, create on schema tbmq_migrate to {role}; \
+                         grant select, insert, update, delete on all tables in schema tbmq_migrate to {role}; grant create on database {database} to {role};"
+                    ),
+                };
+                Some(format!("{grants} or run with --stateless, which cannot go on after an interruption"))
             }
             Self::Statement { .. } => None,
-            Self::Busy { .. } => Some("wait until it has ended, or start this process with the same settings to work on the same run".to_owned()),
+            Self::Stopped { .. } => Some("run the same command again: it goes on where it was".to_owned()),
+            Self::Busy { .. } => Some(
+                "wait until it has ended (a process that was killed counts for 20 s), or start this one with the same settings to work on the same run".to_owned(),
+            ),
             Self::OtherSettings { asked, .. } => {
                 Some(format!("asked for now: {asked}. Run with the settings of the interrupted run to go on with it, or forget it with --restart"))
             }

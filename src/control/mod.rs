@@ -17,6 +17,7 @@ use backon::{BackoffBuilder as _, ExponentialBuilder};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, PgConnection, PgPool};
+use tokio_util::sync::CancellationToken;
 
 pub use chunk::{Chunk, FinishedChunk};
 pub use error::ControlError;
@@ -39,6 +40,8 @@ const CONNECTIONS: u32 = 4;
 /// Waiting for one of them longer than this is a fault of the server.
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(15);
 
+/// What a statement has after a stop: time to record what is done on a server that answers.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// A login on a busy server takes a part of it.
 const SHORTEST_ACQUIRE_LIMIT: Duration = Duration::from_secs(1);
 
@@ -47,6 +50,7 @@ const SHORTEST_ACQUIRE_LIMIT: Duration = Duration::from_secs(1);
 pub struct Control {
     pool: PgPool,
     retry_limit: Duration,
+    stop: CancellationToken,
 }
 
 impl Control {
@@ -64,13 +68,15 @@ impl Control {
         .map_err(ControlError::statement("looking for the schema tbmq_migrate"))
     }
 
-    /// Makes the schema where it is missing. Statements are tried again for `retry_limit` when the server goes away.
+    /// Makes the schema where it is missing. Statements are tried again for `retry_limit` when the server goes away, and for
+    /// a few seconds after `stop`.
     ///
     /// # Errors
     /// No connection, or no right to make the schema.
-    pub async fn open(source: &Source, server: &Server, retry_limit: Duration) -> Result<Self, ControlError> {
-        let prepare = |source| ControlError::Prepare { database: server.database.clone(), role: server.role.clone(), source };
+    pub async fn open(source: &Source, server: &Server, retry_limit: Duration, stop: CancellationToken) -> Result<Self, ControlError> {
         let mut connection = PgConnection::connect_with(&source.options()).await.map_err(ControlError::statement("connecting"))?;
+        let exists = Self::exists(&mut connection).await?;
+        let prepare = |source| ControlError::Prepare { database: server.database.clone(), role: server.role.clone(), exists, source };
         MIGRATIONS.run(&mut connection).await.map_err(prepare)?;
         connection.close().await.map_err(ControlError::statement("closing a connection"))?;
         let pool = PgPoolOptions::new()
@@ -83,11 +89,21 @@ impl Control {
                 })
             })
             .connect_lazy_with(source.options());
-        Ok(Self { pool, retry_limit })
+        Ok(Self { pool, retry_limit, stop })
     }
 
     /// Runs a statement until it is known to have worked.
-    pub(crate) async fn persist<T, F>(&self, doing: &'static str, mut statement: impl FnMut() -> F) -> Result<T, ControlError>
+    pub(crate) async fn persist<T, F>(&self, doing: &'static str, statement: impl FnMut() -> F) -> Result<T, ControlError>
+    where
+        F: Future<Output = Result<T, sqlx::Error>>,
+    {
+        tokio::select! {
+            result = self.repeat(doing, statement) => result,
+            () = async { self.stop.cancelled().await; tokio::time::sleep(STOP_LIMIT).await } => Err(ControlError::Stopped { doing }),
+        }
+    }
+
+    async fn repeat<T, F>(&self, doing: &'static str, mut statement: impl FnMut() -> F) -> Result<T, ControlError>
     where
         F: Future<Output = Result<T, sqlx::Error>>,
     {

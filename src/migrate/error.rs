@@ -76,7 +76,21 @@ pub enum Problem {
 impl Problem {
     /// Whether it only says that the person's wish to stop was followed.
     pub(super) fn is_the_stop_itself(&self) -> bool {
-        matches!(self, Self::Copy(CopyError::Stopped | CopyError::Target(TargetError::Stopped)) | Self::Target(TargetError::Stopped))
+        match self {
+            Self::Copy(CopyError::Stopped) => true,
+            Self::Copy(CopyError::Target(error)) | Self::Target(error) => matches!(error, TargetError::Stopped),
+            Self::Copy(CopyError::Control(error)) | Self::Control(error) => matches!(error, ControlError::Stopped { .. }),
+            _ => false,
+        }
+    }
+
+    /// Whether it says that this process may not write any more.
+    pub(super) fn is_the_lost_lease(&self) -> bool {
+        match self {
+            Self::Copy(CopyError::LeaseLost) => true,
+            Self::Copy(CopyError::Control(error)) | Self::Control(error) => matches!(error, ControlError::LeaseLost { .. }),
+            _ => false,
+        }
     }
 
     /// Whether PostgreSQL went away and did not come back in time.

@@ -155,6 +155,10 @@ impl Jobs {
         }
         failpoint::reach("chunk_written");
         if let Some(journal) = &self.journal {
+            // Noted after the run is over, it would stay there.
+            if lease.is_some_and(|term| !term.holds()) {
+                return Err(CopyError::LeaseLost);
+            }
             if journal.note(link, (chunk.id, chunk.attempts)).await? != histories {
                 return Err(CopyError::HistoryBroken);
             }

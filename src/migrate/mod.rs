@@ -23,9 +23,8 @@ pub use report::Report;
 
 use crate::config::{Config, MigrateConfig, OnExisting};
 use crate::control::{Lease, RunState};
-use crate::copy::{Copier, InFlight, Meter, Pace};
+use crate::copy::{Copier, CopyError, InFlight, Meter, Pace};
 use crate::observe::failpoint;
-use crate::source::WriteCount;
 use crate::target::{Journal, Link};
 use jobs::Jobs;
 use preflight::Ready;
@@ -44,6 +43,9 @@ const MOST_RECOPIES: u32 = 5;
 pub struct Migration {
     ready: Ready,
     config: MigrateConfig,
+    /// Cancelled by a person.
+    asked: CancellationToken,
+    /// Cancelled by that, by the first failure, and when the lease is lost.
     stop: CancellationToken,
     started: Instant,
     /// Live counts.
@@ -55,10 +57,15 @@ impl Migration {
     ///
     /// # Errors
     /// [`MigrateError::Refused`] with what is in the way.
-    pub async fn prepare(config: &Config, settings: &MigrateConfig, stop: CancellationToken) -> Result<Self, MigrateError> {
+    pub async fn prepare(config: &Config, settings: &MigrateConfig, asked: CancellationToken) -> Result<Self, MigrateError> {
         let started = Instant::now();
-        let ready = preflight::prepare(config, settings, &stop).await.map_err(MigrateError::Refused)?;
-        Ok(Self { ready, config: settings.clone(), stop, started, meter: Arc::default() })
+        let stop = asked.child_token();
+        let ready =
+            preflight::prepare(config, settings, &stop).await.map_err(|problem| match asked.is_cancelled() && problem.is_the_stop_itself() {
+                true => MigrateError::Interrupted { resumable: !settings.stateless && !settings.dry_run },
+                false => MigrateError::Refused(problem),
+            })?;
+        Ok(Self { ready, config: settings.clone(), asked, stop, started, meter: Arc::default() })
     }
 
     /// Rows that the whole run is estimated to read; `None` when nothing is known.
@@ -71,8 +78,11 @@ impl Migration {
     /// # Errors
     /// [`MigrateError::Stuck`] or [`MigrateError::Interrupted`]; what is done is recorded.
     pub async fn run(mut self) -> Result<Report, MigrateError> {
-        let stop = self.stop.clone();
-        let result = self.copy_and_finish().await;
+        let result = match self.copy_and_finish().await {
+            // What a lost lease stops looks as if a person had.
+            Err(problem) if problem.is_the_stop_itself() => self.lease_held().and(Err(problem)),
+            result => result,
+        };
         let resumable = matches!(*self.ready.work, Work::Recorded(_));
         if let Some(lease) = self.ready.lease.take().and_then(Arc::into_inner) {
             // Best effort: a lease that is not given back runs out.
@@ -85,7 +95,10 @@ impl Migration {
         match result {
             Ok(Some(report)) => Ok(report),
             Ok(None) => Err(MigrateError::Interrupted { resumable }),
-            Err(problem) if stop.is_cancelled() && problem.is_the_stop_itself() => Err(MigrateError::Interrupted { resumable }),
+            // A lease that runs out while the rest is being recorded changes nothing for who asked to stop.
+            Err(problem) if self.asked.is_cancelled() && (problem.is_the_stop_itself() || problem.is_the_lost_lease()) => {
+                Err(MigrateError::Interrupted { resumable })
+            }
             Err(problem) => Err(MigrateError::Stuck(problem)),
         }
     }
@@ -118,7 +131,7 @@ impl Migration {
                     break self.finish(&link, &writers_seen).await?;
                 }
                 Some(RunState::Finished) => break self.removed_by_others().await?,
-                Some(RunState::Forgotten) => return Err(Problem::Copy(crate::copy::CopyError::LeaseLost)),
+                Some(RunState::Forgotten) => return Err(Problem::Copy(CopyError::LeaseLost)),
                 Some(RunState::Copying | RunState::Finishing) => tokio::time::sleep(LOOK_AGAIN).await,
             }
         };
@@ -133,7 +146,7 @@ impl Migration {
 
     fn lease_held(&self) -> Result<(), Problem> {
         match &self.ready.lease {
-            Some(lease) if lease.is_lost() => Err(Problem::Copy(crate::copy::CopyError::LeaseLost)),
+            Some(lease) if lease.is_lost() => Err(Problem::Copy(CopyError::LeaseLost)),
             _ => Ok(()),
         }
     }
@@ -209,7 +222,7 @@ impl Migration {
             removal.census(&mut connection).await?.guard(ready.tables.are_empty(&mut connection).await?, self.config.allow_removals)?;
             removed = removal.remove(&mut connection).await?;
         }
-        if self.writes_since_start(&mut connection).await? == Some(true) {
+        if !writers_seen.load(Ordering::Relaxed) && self.writes_since_start(&mut connection).await? {
             writers_seen.store(true, Ordering::Relaxed);
         }
         if let Work::Recorded(work) = &*ready.work {
@@ -223,10 +236,23 @@ impl Migration {
         Ok(removed)
     }
 
-    /// Whether the server counted writes since the run began.
-    async fn writes_since_start(&self, connection: &mut sqlx::PgConnection) -> Result<Option<bool>, Problem> {
-        let (before, after): (Option<WriteCount>, _) = (self.ready.writes_at_start, self.ready.tables.write_count(connection).await?);
-        Ok(before.zip(after).map(|(before, after)| before != after))
+    /// Whether the server counted writes since the run began; false, too, where it does not count.
+    async fn writes_since_start(&self, connection: &mut sqlx::PgConnection) -> Result<bool, Problem> {
+        let tables = &self.ready.tables;
+        let Some(before) = self.ready.writes_at_start else { return Ok(false) };
+        if tables.write_count(connection).await? != Some(before) {
+            return Ok(true);
+        }
+        let Some(delay) = tables.count_delay(connection).await? else { return Ok(false) };
+        tracing::info!(
+            seconds = delay.as_secs_f32().ceil(),
+            "other sessions are connected to the database: waiting until what they wrote is counted"
+        );
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = self.stop.cancelled() => return Err(Problem::Copy(CopyError::Stopped)),
+        }
+        Ok(tables.write_count(connection).await? != Some(before))
     }
 
     async fn removed_by_others(&self) -> Result<u64, Problem> {

@@ -59,7 +59,7 @@ pub(super) async fn prepare(config: &Config, settings: &MigrateConfig, stop: &Ca
     let tables = Tables::read(&mut connection, &source).await?;
     let patience = Arc::new(Patience::new(settings.retry_timeout, stop.clone()));
     let target = Target::open(&config.redis, KeyPrefix::new(config.key_prefix.as_str()), patience).await?;
-    let link = target.link();
+    let link = target.brief_link();
     tracing::info!(source = source.place(), version = server.version, target = target.identity(), "both sides answer");
     if let (Topology::Cluster, Some(tag)) = (target.topology(), target.prefix.own_hash_tag()) {
         tracing::warn!(tag, "the key prefix holds a hash tag: every session goes to the one node that serves its slot");
@@ -113,7 +113,7 @@ impl Sides {
         if first {
             self.may_begin(settings).await?;
         }
-        let control = Control::open(&self.source, &self.server, settings.retry_timeout).await?;
+        let control = Control::open(&self.source, &self.server, settings.retry_timeout, stop.clone()).await?;
         let asked = describe(config, settings, &self.target);
         let open = match control.open_run().await? {
             Some(open) if goes_on(&open, settings, &asked)? => {
@@ -176,7 +176,7 @@ impl Sides {
 
     /// Some of the sessions that stand in Redis and are asked for.
     async fn standing(&self, settings: &MigrateConfig) -> Result<Vec<ClientId>, Problem> {
-        let Some(listed) = &settings.clients else { return Ok(self.target.standing_sessions(EXAMPLES).await?) };
+        let Some(listed) = &settings.clients else { return Ok(self.target.standing_sessions(&self.link, EXAMPLES).await?) };
         let mut standing = Vec::new();
         for client in listed.iter().map(|id| ClientId::new(id.as_str())) {
             for kind in [KeyKind::LastPacketId, KeyKind::Messages] {

@@ -3,6 +3,8 @@
 //! The keys are found by a bounded scan; each id is asked for in PostgreSQL, and asked for again right before its keys
 //! go. Only keys of the three kinds and of the right type, under exactly this prefix, are ever removed.
 
+use std::collections::{BTreeMap, HashSet};
+
 use sqlx::PgConnection;
 
 use super::error::Problem;
@@ -122,53 +124,68 @@ impl Removal<'_> {
         Ok(census)
     }
 
-    /// Judges the keys of one step of the scan.
+    /// Judges the keys of one step of the scan, session by session.
     async fn step(&self, connection: &mut PgConnection, keys: Vec<FoundKey>, removes: bool, census: &mut Census) -> Result<(), Problem> {
-        let mut ids: Vec<&str> = keys.iter().map(|key| key.client.as_str()).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        if ids.is_empty() {
+        let mut sessions: BTreeMap<ClientId, Vec<KeyKind>> = BTreeMap::new();
+        for key in keys {
+            sessions.entry(key.client).or_default().push(key.kind);
+        }
+        if sessions.is_empty() {
             return Ok(());
         }
-        let mut unknown = self.tables.unknown_of(connection, &ids).await?;
-        unknown.sort_unstable();
-        for key in &keys {
-            let is_unknown = unknown.binary_search_by(|id| id.as_str().cmp(key.client.as_str())).is_ok();
-            match key.kind {
-                // A session is counted once: at its last packet id, or at its set when it has none; where it is removed, at
-                // the key that is met first.
-                KeyKind::LastPacketId | KeyKind::Messages => {
-                    let counts = match (key.kind, self.listed) {
-                        _ if removes && is_unknown => self.stands(&key.client).await?,
-                        (KeyKind::LastPacketId, None) => true,
-                        (_, None) => self.is_absent(&key.client, KeyKind::LastPacketId).await?,
-                        (_, Some(_)) => self.stands(&key.client).await?,
-                    };
-                    census.total += u64::from(counts);
-                    census.unknown += u64::from(counts && is_unknown);
-                    if removes && is_unknown {
-                        self.link.remove_session(&self.target.prefix, &key.client).await?;
-                    }
-                }
-                // What a session refers to goes with the session; what nothing refers to counts by itself.
-                KeyKind::Message(_) if is_unknown && self.is_absent(&key.client, KeyKind::Messages).await? => {
-                    let gone = !removes || self.link.remove_string(&self.target.key(&key.client, key.kind)).await?;
-                    census.total += u64::from(gone);
-                    census.unknown += u64::from(gone);
-                }
-                KeyKind::Message(_) => {}
+        let ids: Vec<&str> = sessions.keys().map(ClientId::as_str).collect();
+        let unknown: HashSet<String> = self.tables.unknown_of(connection, &ids).await?.into_iter().collect();
+        for (client, kinds) in sessions {
+            if unknown.contains(client.as_str()) {
+                let counts = self.unknown(&client, &kinds, removes).await?;
+                census.total += u64::from(counts);
+                census.unknown += u64::from(counts);
+            } else if !removes {
+                census.total += u64::from(self.counts_here(&client, &kinds).await?);
             }
         }
         Ok(())
     }
 
-    /// Whether anything of a session is there, beside its messages.
-    async fn stands(&self, client: &ClientId) -> Result<bool, Problem> {
-        Ok(!self.is_absent(client, KeyKind::LastPacketId).await? || !self.is_absent(client, KeyKind::Messages).await?)
+    /// Whether an unknown session counts in this step; where sessions are removed, it counts when it goes.
+    async fn unknown(&self, client: &ClientId, kinds: &[KeyKind], removes: bool) -> Result<bool, Problem> {
+        let types = [self.type_of(client, KeyKind::Messages).await?, self.type_of(client, KeyKind::LastPacketId).await?];
+        match types.each_ref().map(String::as_str) {
+            ["none", "none"] => self.strays(client, kinds, removes).await,
+            ["none" | "zset", "none" | "string"] if removes => {
+                self.link.remove_session(&self.target.prefix, client).await?;
+                Ok(true)
+            }
+            ["none" | "zset", "none" | "string"] => self.counts_here(client, kinds).await,
+            // A key of another type is somebody else's, and keeps the session from being removed.
+            _ => Ok(false),
+        }
     }
 
-    async fn is_absent(&self, client: &ClientId, kind: KeyKind) -> Result<bool, Problem> {
-        Ok(self.link.type_of(&self.target.key(client, kind)).await? == "none")
+    /// Message strings of a session that has nothing else: what refers to none of them cannot take them along.
+    async fn strays(&self, client: &ClientId, kinds: &[KeyKind], removes: bool) -> Result<bool, Problem> {
+        let mut any = false;
+        for &kind in kinds.iter().filter(|kind| matches!(kind, KeyKind::Message(_))) {
+            any |= match removes {
+                true => self.link.remove_string(&self.target.key(client, kind)).await?,
+                false => self.type_of(client, kind).await? == "string",
+            };
+        }
+        Ok(any)
+    }
+
+    /// Each session counts in one step of the scan: that of its last packet id, or that of its set when it has none.
+    async fn counts_here(&self, client: &ClientId, kinds: &[KeyKind]) -> Result<bool, Problem> {
+        if self.listed.is_some() {
+            // There is one step for it, which was not told what stands there.
+            return Ok(self.type_of(client, KeyKind::LastPacketId).await? != "none" || self.type_of(client, KeyKind::Messages).await? != "none");
+        }
+        Ok(kinds.contains(&KeyKind::LastPacketId)
+            || kinds.contains(&KeyKind::Messages) && self.type_of(client, KeyKind::LastPacketId).await? == "none")
+    }
+
+    async fn type_of(&self, client: &ClientId, kind: KeyKind) -> Result<String, Problem> {
+        Ok(self.link.type_of(&self.target.key(client, kind)).await?)
     }
 }
 

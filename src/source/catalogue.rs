@@ -1,7 +1,10 @@
 //! What the database has: the two tables, their columns, and whether this role may read them.
 
+use std::time::Duration;
+
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
+use super::connection::APPLICATION;
 use super::{Source, SourceError};
 
 /// The two tables of a 1.x broker, checked.
@@ -80,10 +83,45 @@ impl Tables {
     /// # Errors
     /// A missing table or column, a missing right to read, and a text index that may be out of order.
     pub async fn read(connection: &mut PgConnection, source: &Source) -> Result<Self, SourceError> {
-        let messages = Table::read(connection, source, "device_publish_msg", &MESSAGE_COLUMNS).await?;
-        let contexts = Table::read(connection, source, "device_session_ctx", &CONTEXT_COLUMNS).await?;
+        if let Some(schema) = source.schema() {
+            check_usage(connection, schema).await?;
+        }
+        let mut messages = Table::read(connection, source, "device_publish_msg", &MESSAGE_COLUMNS).await?;
+        let mut contexts = Table::read(connection, source, "device_session_ctx", &CONTEXT_COLUMNS).await?;
+        let names = [messages.name.clone(), contexts.name.clone()];
+        for table in [&mut messages, &mut contexts] {
+            table.collation = Table::collation(connection, table.oid, &table.name, &names).await?;
+        }
         Ok(Self { messages, contexts })
     }
+}
+
+/// Looking a name up in a schema that the role may not use is an error that names neither the role nor the grant.
+async fn check_usage(connection: &mut PgConnection, schema: &str) -> Result<(), SourceError> {
+    let row: Option<(String, bool)> =
+        sqlx::query_as("select current_user::text, has_schema_privilege(oid, 'usage') from pg_namespace where nspname = $1")
+            .persistent(false)
+            .bind(schema)
+            .fetch_optional(connection)
+            .await
+            .map_err(SourceError::statement("looking the schema up"))?;
+    match row {
+        Some((role, false)) => Err(SourceError::MissingUsage { role, schema: schema.to_owned() }),
+        _ => Ok(()),
+    }
+}
+
+/// Other schemas that hold a table of this name.
+async fn elsewhere(connection: &mut PgConnection, name: &str) -> Result<Vec<String>, SourceError> {
+    sqlx::query_scalar(
+        "select n.nspname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+         where c.relname = $1 and c.relkind in ('r', 'p') order by 1 limit 3",
+    )
+    .persistent(false)
+    .bind(name)
+    .fetch_all(connection)
+    .await
+    .map_err(SourceError::statement("looking for the broker's tables in other schemas"))
 }
 
 impl Table {
@@ -102,9 +140,11 @@ impl Table {
         .bind(&asked)
         .fetch_optional(&mut *connection)
         .await
-        // Without the right to use the schema, looking a name up in it is an error of its own.
-        .map_err(SourceError::statement("looking the broker's tables up"))?
-        .ok_or_else(|| SourceError::MissingTable { table: asked, place: source.place().to_owned() })?;
+        .map_err(SourceError::statement("looking the broker's tables up"))?;
+        let Some(found) = found else {
+            let elsewhere = elsewhere(connection, name).await?;
+            return Err(SourceError::MissingTable { table: asked, place: source.place().to_owned(), elsewhere });
+        };
         let (table, role): (String, String) = (found.get(1), found.get(3));
         if !matches!(found.get::<&str, _>(2), "r" | "p") {
             return Err(SourceError::NotATable { table });
@@ -117,16 +157,16 @@ impl Table {
             return Err(SourceError::MissingRight { role, table });
         }
         let oid = found.get::<sqlx::postgres::types::Oid, _>(0).0;
-        let collation = Self::collation(connection, oid, &table).await?;
-        Ok(Self { name: table, oid, collation, columns })
+        Ok(Self { name: table, oid, collation: None, columns })
     }
 
     /// The collation by which ranges of `client_id` are read; an index built with another version of it may skip rows.
-    async fn collation(connection: &mut PgConnection, oid: u32, table: &str) -> Result<Option<String>, SourceError> {
+    async fn collation(connection: &mut PgConnection, oid: u32, table: &str, both: &[String; 2]) -> Result<Option<String>, SourceError> {
         let doing = "reading the collation of client_id";
         let row = sqlx::query(
             "select case when l.collname = 'default' then null else format('%I.%I', n.nspname, l.collname) end,
-                    l.collversion, pg_collation_actual_version(l.oid), l.collname = 'default', current_setting('server_version_num')::int4
+                    l.collversion, pg_collation_actual_version(l.oid), l.collname = 'default', current_setting('server_version_num')::int4,
+                    format('%I', current_database())
              from pg_attribute a join pg_collation l on l.oid = a.attcollation join pg_namespace n on n.oid = l.collnamespace
              where a.attrelid = $1::oid and a.attname = 'client_id'",
         )
@@ -147,9 +187,18 @@ impl Table {
                     .map_err(SourceError::statement(doing))?;
             versions = (own.get(0), own.get(1));
         }
+        let collation: Option<String> = row.get(0);
         match versions {
-            (Some(recorded), Some(actual)) if recorded != actual => Err(SourceError::CollationChanged { table: table.to_owned(), recorded, actual }),
-            _ => Ok(row.get(0)),
+            (Some(recorded), Some(actual)) if recorded != actual => {
+                let [one, other] = both;
+                let refresh = match &collation {
+                    Some(name) => format!("alter collation {name} refresh version;"),
+                    None => format!("alter database {} refresh collation version;", row.get::<&str, _>(5)),
+                };
+                let mend = format!("reindex table concurrently {one}; reindex table concurrently {other}; {refresh}");
+                Err(SourceError::CollationChanged { table: table.to_owned(), recorded, actual, mend })
+            }
+            _ => Ok(collation),
         }
     }
 }
@@ -157,6 +206,9 @@ impl Table {
 /// How many rows were ever inserted, updated and deleted, both tables together: when it moves, somebody writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteCount(pub i64);
+
+/// PostgreSQL adds up what an idle session wrote after ten seconds; one more for a busy server.
+const COUNT_DELAY_SECONDS: f64 = 11.0;
 
 impl Tables {
     /// The statistics collector's counts, a second or so behind; `None` where the server does not count.
@@ -175,6 +227,28 @@ impl Tables {
         .await
         .map_err(SourceError::statement("asking for the tables' write counts"))?;
         Ok(count.map(WriteCount))
+    }
+
+    /// How long until [`Self::write_count`] holds what other sessions have written by now; `None` when nobody else is connected.
+    ///
+    /// A session's last second goes into the counts when it has been idle for ten, or when it ends. What a session does is
+    /// hidden from a role without the right to see it: then it counts as at work.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn count_delay(&self, connection: &mut PgConnection) -> Result<Option<Duration>, SourceError> {
+        let seconds: Option<f64> = sqlx::query_scalar(
+            "select max(case when state = 'idle' then $1 - extract(epoch from clock_timestamp() - state_change) else $1 end)::float8
+             from pg_stat_activity
+             where datname = current_database() and usesysid <> 0 and pid <> pg_backend_pid() and application_name <> $2",
+        )
+        .persistent(false)
+        .bind(COUNT_DELAY_SECONDS)
+        .bind(APPLICATION)
+        .fetch_one(connection)
+        .await
+        .map_err(SourceError::statement("looking for other sessions"))?;
+        Ok(seconds.filter(|&seconds| seconds > 0.0).map(Duration::from_secs_f64))
     }
 
     /// Whether another session holds the lock of a writer on one of the tables at this moment.

@@ -19,10 +19,14 @@ const STALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// No statement or idle limit of the role may end the transaction: Redis, a rate limit or a full memory may hold it up,
 /// and its length is bounded by the chunk time.
+///
+/// A `SQL_ASCII` database may hold text that is not UTF-8: sent as it is, it is a row to quarantine; sent as UTF-8, as
+/// the driver asks for, it would be an error that ends the chunk. Any other encoding is converted.
 const BEGIN: &str = "begin isolation level repeatable read read only;
     set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; set local lock_timeout = '10s';
     set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_hashjoin = off; set local enable_nestloop = off;
-    set local max_parallel_workers_per_gather = 0; set local jit = off";
+    set local max_parallel_workers_per_gather = 0; set local jit = off;
+    select set_config('client_encoding', 'SQL_ASCII', true) where getdatabaseencoding() = 'SQL_ASCII'";
 
 /// One open chunk: a transaction on a connection of its own.
 #[derive(Debug)]

@@ -14,6 +14,8 @@ use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 use super::SourceError;
 use crate::config::PostgresConfig;
 
+/// What every session of this program calls itself.
+pub(super) const APPLICATION: &str = "tbmq-migrate";
 /// How a server that drops packets is told from a slow one: no login takes longer.
 const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 
@@ -44,7 +46,7 @@ impl Source {
         let place = config.display.clone();
         let options = PgConnectOptions::from_str(config.url.expose_secret())
             .map_err(|source| SourceError::Connect { place: place.clone(), source })?
-            .application_name("tbmq-migrate")
+            .application_name(APPLICATION)
             .extra_float_digits(None)
             .statement_cache_capacity(0)
             .disable_statement_logging();

@@ -42,6 +42,8 @@ pub enum SourceError {
         table: String,
         /// Where it was looked for.
         place: String,
+        /// Schemas that hold a table of this name.
+        elsewhere: Vec<String>,
     },
     /// It is there but is no table that rows can be read from in order.
     #[error("{table} is not an ordinary or partitioned table")]
@@ -56,6 +58,14 @@ pub enum SourceError {
         table: String,
         /// Its name.
         column: &'static str,
+    },
+    /// The role may not look into the schema.
+    #[error("role {role} may not use the schema {schema}")]
+    MissingUsage {
+        /// Who is logged in.
+        role: String,
+        /// The schema, as it was given.
+        schema: String,
     },
     /// The role may not read a table.
     #[error("role {role} may not read {table}")]
@@ -74,6 +84,8 @@ pub enum SourceError {
         recorded: String,
         /// The version that the server has.
         actual: String,
+        /// The statements that put both indexes in order.
+        mend: String,
     },
     /// A value came in a form that its column type does not have.
     #[error("column {column} of {table} has an unexpected form")]
@@ -100,6 +112,7 @@ impl SourceError {
             | Self::MissingTable { .. }
             | Self::NotATable { .. }
             | Self::MissingColumn { .. }
+            | Self::MissingUsage { .. }
             | Self::MissingRight { .. }
             | Self::CollationChanged { .. }
             | Self::Form { .. } => Consequence::Operator,
@@ -116,16 +129,18 @@ impl SourceError {
             },
             Self::Stalled { .. } | Self::Form { .. } => None,
             Self::TooOld { .. } => Some("upgrade the server, or restore a dump of the two tables on a newer one and migrate from there".to_owned()),
-            Self::MissingTable { .. } => Some(
-                "is this the database of a TBMQ 1.x broker? Name another schema with --postgres-schema, or another database in --postgres-url"
-                    .to_owned(),
-            ),
+            Self::MissingTable { elsewhere, .. } => {
+                let found = match elsewhere.as_slice() {
+                    [] => "is this the database of a TBMQ 1.x broker?".to_owned(),
+                    schemas => format!("there is one in the schema {}.", schemas.join(", and in ")),
+                };
+                Some(format!("{found} Name another schema with --postgres-schema, or another database in --postgres-url"))
+            }
+            Self::MissingUsage { role, schema } => Some(format!("as the owner: grant usage on schema {} to {};", quoted(schema), quoted(role))),
             Self::NotATable { .. } => Some("point --postgres-schema at the schema that holds the broker's own tables".to_owned()),
             Self::MissingColumn { .. } => Some("this is not the table of a TBMQ 1.x broker; check --postgres-url and --postgres-schema".to_owned()),
             Self::MissingRight { role, table } => Some(format!("as the owner: grant select on {table} to {};", quoted(role))),
-            Self::CollationChanged { table, .. } => Some(format!(
-                "as the owner: reindex table concurrently {table}; for both tables, then: alter database … refresh collation version; and run again"
-            )),
+            Self::CollationChanged { mend, .. } => Some(format!("as the owner: {mend} then run again")),
         }
     }
 }

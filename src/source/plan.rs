@@ -94,12 +94,16 @@ async fn sample(connection: &mut PgConnection, table: &Table) -> Result<Sample, 
     }
     #[allow(clippy::cast_precision_loss)]
     let fractions: Vec<f64> = (1..chunks).map(|n| n as f64 / chunks as f64).collect();
-    let row = sqlx::query(AssertSqlSafe(format!("select percentile_disc($1::float8[]) within group (order by client_id)::text[] {from}")))
-        .persistent(false)
-        .bind(fractions)
-        .fetch_one(connection)
-        .await
-        .map_err(SourceError::statement(doing))?;
-    let borders: Option<Vec<Option<String>>> = row.get(0);
-    Ok(Sample { estimated_rows, borders: borders.into_iter().flatten().flatten().collect() })
+    // As bytes, unconverted: a SQL_ASCII database may hold ids that are no text, and those are no borders.
+    let row = sqlx::query(AssertSqlSafe(format!(
+        "select array(select convert_to(border, 'SQL_ASCII') from unnest(borders) border where border is not null)
+         from (select percentile_disc($1::float8[]) within group (order by client_id)::text[] as borders {from}) sample"
+    )))
+    .persistent(false)
+    .bind(fractions)
+    .fetch_one(connection)
+    .await
+    .map_err(SourceError::statement(doing))?;
+    let borders: Vec<Vec<u8>> = row.get(0);
+    Ok(Sample { estimated_rows, borders: borders.into_iter().filter_map(|border| String::from_utf8(border).ok()).collect() })
 }

@@ -72,12 +72,13 @@ impl Link {
         let mut since = None;
         let mut pauses = pauses();
         loop {
-            let (error, generation) = match self.connection().await {
-                Ok((connection, generation)) => match send(connection, command).await {
-                    Ok(value) => return Ok(value),
-                    Err(error) => (error, generation),
-                },
-                Err(error) => (error, 0),
+            let outcome = tokio::select! {
+                outcome = self.once(command) => outcome,
+                () = self.patience.over() => return Err(Failure::Error(TargetError::Stopped)),
+            };
+            let (error, generation) = match outcome {
+                Ok(value) => return Ok(value),
+                Err(failed) => failed,
             };
             let remedy = Remedy::of(&error);
             let started = *since.get_or_insert_with(Instant::now);
@@ -104,6 +105,12 @@ impl Link {
                 () = self.patience.stop.cancelled() => return Err(Failure::Error(TargetError::Stopped)),
             }
         }
+    }
+
+    /// Sends it once; an error comes with the connection that met it.
+    async fn once(&self, command: &Cmd) -> Result<Value, (RedisError, u64)> {
+        let (connection, generation) = self.connection().await.map_err(|error| (error, 0))?;
+        send(connection, command).await.map_err(|error| (error, generation))
     }
 
     async fn connection(&self) -> RedisResult<(Connection, u64)> {

@@ -74,6 +74,11 @@ impl Target {
         Link::new(Arc::clone(&self.place), self.topology, Arc::clone(&self.patience))
     }
 
+    /// The same for the time before a run begins, when a person waits for the answer: it gives up after a few seconds.
+    pub fn brief_link(&self) -> Link {
+        Link::new(Arc::clone(&self.place), self.topology, Arc::new(self.patience.brief()))
+    }
+
     /// All masters, each by a connection of its own.
     ///
     /// # Errors

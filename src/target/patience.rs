@@ -11,6 +11,10 @@ use tokio_util::sync::CancellationToken;
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// The longest pause: an operator who freed memory should not have to wait.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// What a person is made to wait for a server that is loading or moving slots, before a run begins.
+const BRIEF: Duration = Duration::from_secs(5);
+/// What a call in flight has after a stop: a server that answers does so within it.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// Between two lines of the same complaint, whatever the number of calls that wait.
 const NOTICE_EVERY: Duration = Duration::from_secs(10);
 
@@ -28,6 +32,17 @@ impl Patience {
     /// Waits up to `limit`, and never after `stop`.
     pub fn new(limit: Duration, stop: CancellationToken) -> Self {
         Self { limit, stop, last_notice: Mutex::new(None) }
+    }
+
+    /// The same end, with a limit for a person who waits.
+    pub(super) fn brief(&self) -> Self {
+        Self::new(self.limit.min(BRIEF), self.stop.clone())
+    }
+
+    /// Waits until a call in flight is to be given up after a stop.
+    pub(super) async fn over(&self) {
+        self.stop.cancelled().await;
+        tokio::time::sleep(STOP_LIMIT).await;
     }
 
     /// Says what is being waited for, not more often than every ten seconds for the whole process.

@@ -4,8 +4,9 @@ use redis::Cmd;
 
 use super::batch::{Batch, WriteMode};
 use super::node::Node;
-use super::{Link, Target, TargetError, link};
+use super::{Journal, Link, Target, TargetError, link};
 use crate::model::{ClientId, KeyKind, KeyPrefix, LastPacketId, Millis, PacketId, SerialNumber};
+use crate::observe::failpoint;
 
 impl Link {
     /// Removes a session: its messages, a bounded number a call, its set and its last packet id. Keys of another type
@@ -41,39 +42,57 @@ impl Link {
 }
 
 impl Target {
-    /// Writes a session and a journal of the tool's own and removes them again, so that a missing right shows before any
-    /// real one.
+    /// Writes a session and a note of the tool's own and removes them again, so that a missing right shows before any real
+    /// one.
     ///
     /// # Errors
     /// What the copy itself would meet.
     pub async fn probe(&self, link: &Link, now: Millis) -> Result<(), TargetError> {
-        let client = ClientId::new(format!("tbmq-migrate:probe:{}:{}", std::process::id(), now.0));
+        let name = format!("{PROBE}{}:{}", std::process::id(), now.0);
+        let note = Journal::from_keys(vec![format!("{}{name}", self.prefix.as_str())]);
+        let client = ClientId::new(name);
+        let probed = self.try_all(link, &client, &note, now).await;
+        if probed.is_err() {
+            // Whatever it was that the user may not do: nothing of the probe stays, as far as that can be had.
+            for kind in [KeyKind::Messages, KeyKind::LastPacketId, KeyKind::Message(1)] {
+                if let Err(error) = link.call("removing a probe", Cmd::new().arg("DEL").arg(self.key(&client, kind))).await {
+                    tracing::debug!(%error, "a probe is left");
+                }
+            }
+        }
+        probed
+    }
+
+    async fn try_all(&self, link: &Link, client: &ClientId, note: &Journal, now: Millis) -> Result<(), TargetError> {
         let mut batch = Batch::new(WriteMode::Replace);
-        batch.begin_session(&self.prefix, &client, LastPacketId::from_column(1));
+        batch.begin_session(&self.prefix, client, LastPacketId::from_column(1));
         if let (Some(packet_id), Some(serial)) = (PacketId::from_column(1), SerialNumber::from_column(0)) {
             batch.push(packet_id, serial.score(), Millis(now.0 + PROBE_LIFE_MS), |out| out.extend_from_slice(b"{}"));
         }
         link.write(&batch).await?;
-        link.remove_session(&self.prefix, &client).await?;
-        // The number of no run: those count from 1.
-        let journal = self.journal(-now.0).await?;
-        journal.note(link, (0, 0)).await?;
-        journal.remembered(link).await?;
-        journal.remove(link).await
+        failpoint::reach("probe_written");
+        link.remove_session(&self.prefix, client).await?;
+        note.note(link, (0, 0)).await?;
+        note.remembered(link).await?;
+        note.remove(link).await
     }
 
     /// The first keys of sessions that stand under the prefix, at most `most`; each node is looked through to its end when
-    /// there are none.
+    /// there are none. A probe whose process died is no session: it is removed.
     ///
     /// # Errors
     /// A failed command.
-    pub async fn standing_sessions(&self, most: usize) -> Result<Vec<ClientId>, TargetError> {
+    pub async fn standing_sessions(&self, link: &Link, most: usize) -> Result<Vec<ClientId>, TargetError> {
         let mut standing: Vec<ClientId> = Vec::new();
         for node in &mut self.masters().await? {
             let mut cursor = 0;
             loop {
                 let (found, next) = node.scan(&self.prefix, cursor).await?;
                 for key in found {
+                    if key.client.as_str().starts_with(PROBE) {
+                        link.remove_session(&self.prefix, &key.client).await?;
+                        continue;
+                    }
                     if !standing.contains(&key.client) {
                         standing.push(key.client);
                     }
@@ -100,6 +119,8 @@ impl Target {
     }
 }
 
+/// How the ids of probes begin.
+const PROBE: &str = "tbmq-migrate:probe:";
 /// The probe's message is gone by itself should the process die between the two calls.
 const PROBE_LIFE_MS: i64 = 60_000;
 

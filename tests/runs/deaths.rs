@@ -102,3 +102,89 @@ fn a_replacing_run_that_dies_at_any_step_goes_on_to_the_same_end() {
         begun.dies_and_goes_on(place, &expected);
     }
 }
+
+/// Seeded numbers for moments; the seed is printed.
+struct Moments(u64);
+
+impl Moments {
+    fn new() -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let seed = std::env::var("TBMQ_MIGRATE_TEST_SEED").map_or(now.as_nanos() as u64 | 1, |text| text.parse().unwrap());
+        eprintln!("TBMQ_MIGRATE_TEST_SEED={seed}");
+        Self(seed)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_a_dozen_times_ends_like_an_undisturbed_one() {
+    let scene = Scene::stocked();
+    let expected = scene.undisturbed(&["--message-limit", LIMIT]);
+    let call = || scene.migrate_stock().args(["--on-existing", "replace"]);
+    scene.begin_in_small_chunks(call());
+    let mut moments = Moments::new();
+    for _ in 0..12 {
+        let running = call().args(["--max-rate", "4000"]).spawn();
+        std::thread::sleep(std::time::Duration::from_millis(moments.below(300)));
+        running.signal("KILL");
+        assert_died(&running.wait());
+        scene.let_leases_run_out();
+    }
+    let outcome = call().run();
+    assert_stock_is_carried(&outcome, "after a dozen kills");
+    assert_same(&scene.contents(), &expected, "after a dozen kills");
+}
+
+#[test]
+fn what_changes_between_a_death_and_the_next_call_is_carried_by_the_chunks_that_were_not_done() {
+    let scene = Scene::stocked();
+    let before = scene.undisturbed(&["--message-limit", LIMIT]);
+    let call = || scene.migrate_stock_by("1");
+    scene.begin_in_small_chunks(call());
+    assert_died(&call().env("TBMQ_MIGRATE_FAILPOINT", "chunk_written:4").run());
+    scene.let_leases_run_out();
+    // Every device loses its newest message, and gains one with properties.
+    scene.sql(
+        "delete from device_publish_msg where client_id like 'device-%' and serial_number = 109;
+         insert into device_publish_msg (client_id, serial_number, topic, time, packet_id, packet_type, qos, payload)
+         select client_id, 110, 'later', last_updated_time, 111, 'PUBLISH', 1, 'later' from device_session_ctx where client_id like 'device-%';
+         update device_session_ctx set last_serial_number = 110, last_packet_id = 111 where client_id like 'device-%'",
+    );
+    let after = scene.undisturbed(&["--message-limit", LIMIT]);
+    let done = scene.sql(
+        "select client_id from device_session_ctx s where exists (select from tbmq_migrate.chunk c where c.state = 'done'
+             and (c.lower_id is null or s.client_id >= c.lower_id) and (c.upper_id is null or s.client_id < c.upper_id))",
+    );
+    let done: std::collections::HashSet<&str> = done.lines().collect();
+    assert_eq!(done.len(), 3 * 25 - 1, "three chunks, the first of which ends below its 25th session");
+    let outcome = call().run();
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    let of_done = |key: &[u8]| {
+        let key = String::from_utf8_lossy(key).into_owned();
+        done.iter().any(|client| key.starts_with(&format!("{{{client}}}_")))
+    };
+    let mut expected = Keyspace::default();
+    expected.0.extend(before.0.into_iter().filter(|(key, _)| of_done(key)));
+    expected.0.extend(after.0.into_iter().filter(|(key, _)| !of_done(key)));
+    assert_same(&scene.contents(), &expected, "after the change");
+    let report = outcome.json();
+    assert_eq!(report["source_changed"], true, "{report:#}");
+    assert!(report["next_steps"].to_string().contains("run again with --on-existing replace"), "{report:#}");
+}
+
+#[test]
+fn nothing_of_a_run_that_died_at_its_start_is_in_the_way_of_another_one() {
+    let scene = Scene::empty();
+    scene.add_sessions("a", 3);
+    assert_died(&scene.migrate().env("TBMQ_MIGRATE_FAILPOINT", "probe_written").run());
+    assert_eq!(scene.sql("select count(*) from pg_namespace where nspname = 'tbmq_migrate'"), "0");
+    let outcome = scene.migrate().run();
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    assert_eq!(scene.keys(), 3 * 12);
+}

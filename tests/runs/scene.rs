@@ -75,7 +75,12 @@ impl Scene {
 
     /// `migrate` of [`Scene::stocked`] with its limit, the JSON report and two jobs.
     pub fn migrate_stock(&self) -> Tool {
-        self.migrate().args(["--message-limit", LIMIT, "--json", "--jobs", "2"])
+        self.migrate_stock_by("2")
+    }
+
+    /// The same with another number of jobs.
+    pub fn migrate_stock_by(&self, jobs: &str) -> Tool {
+        self.migrate().args(["--message-limit", LIMIT, "--json", "--jobs", jobs])
     }
 
     /// What a run without any disturbance leaves in a Redis of its own, at this moment.

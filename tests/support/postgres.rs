@@ -17,6 +17,7 @@ pub const USER: &str = "postgres";
 pub const PASSWORD: &str = "correct horse";
 const PASSWORD_IN_URL: &str = "correct%20horse";
 const READY: &str = "database system is ready to accept connections";
+const READY_TO_READ: &str = "database system is ready to accept read-only connections";
 
 /// The two tables as TBMQ 1.4 makes them.
 const TABLES: &str = "
@@ -67,16 +68,37 @@ impl Postgres {
         let guard = Guard::new("QUIT");
         run(Command::new("cp").arg("-a").arg(template()).arg(guard.path().join("data")));
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Self::begin(guard, settings, READY)
+    }
+
+    fn begin(guard: Guard, settings: Vec<(String, String)>, ready: &str) -> Self {
         let mut server = Self { guard, port: 0, settings, databases: AtomicU32::new(0) };
         for _ in 0..20 {
             server.port = free_port();
             let command = server.command();
-            match server.guard.start(&command, READY) {
+            match server.guard.start(&command, ready) {
                 Ok(()) => return server,
                 Err(StartError::PortTaken | StartError::StillInUse) => {}
             }
         }
         panic!("every port was taken");
+    }
+
+    /// A hot standby that follows this server.
+    pub fn standby(&self) -> Self {
+        let guard = Guard::new("QUIT");
+        let data = guard.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        let mut words = as_server_user();
+        if !words.is_empty() {
+            run(Command::new("chown").arg("postgres:postgres").arg(&data));
+        }
+        words.push(binary("pg_basebackup").display().to_string());
+        let source = format!("postgres://{USER}:{PASSWORD_IN_URL}@127.0.0.1:{}", self.port);
+        words.extend(["-d", &source, "--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-D"].map(str::to_owned));
+        run(Command::new(&words[0]).args(&words[1..]).arg(&data).current_dir("/"));
+        run(Command::new("chmod").arg("700").arg(&data));
+        Self::begin(guard, self.settings.clone(), READY_TO_READ)
     }
 
     /// Stops the server in order, cutting off its clients.
