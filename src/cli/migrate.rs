@@ -68,7 +68,7 @@ fn stop_on_signals(stop: CancellationToken) -> Result<(), Failure> {
 fn failure(error: MigrateError) -> Failure {
     let (code, hint) = match &error {
         MigrateError::Refused(problem) => (ExitCode::Refused, problem.hint()),
-        MigrateError::Stuck(problem) => (ExitCode::Stuck, problem.hint()),
+        MigrateError::Stuck(problem) => (ExitCode::Stuck, problem.hint_under_way()),
         MigrateError::Interrupted { resumable: true } => {
             (ExitCode::Interrupted, Some("run the same command again: it goes on where it was".to_owned()))
         }

@@ -1,8 +1,7 @@
 //! Chunks: claimed by one process at a time, recorded when every reply in them was checked.
 
-use sqlx::Row as _;
+use sqlx::{Postgres, Row as _, Transaction};
 
-use super::run::insert_chunk;
 use super::{Control, ControlError};
 use crate::model::Tally;
 use crate::source::{Part, PlannedChunk, Scope};
@@ -16,6 +15,13 @@ pub struct Chunk {
     pub scope: Scope,
     /// 1 for the first claim; above it something of the chunk may stand in Redis already.
     pub attempts: i32,
+}
+
+impl Chunk {
+    /// Tries before this one. A part of the chunk that this try has not come to was touched in those alone.
+    pub fn earlier_attempts(&self) -> i32 {
+        self.attempts - 1
+    }
 }
 
 /// What a chunk came to.
@@ -77,7 +83,7 @@ impl Control {
     ///
     /// # Errors
     /// [`ControlError::LeaseLost`] when the chunk went to another worker.
-    pub async fn finish_chunk(&self, run: i64, worker: i64, chunk: i64, finished: &FinishedChunk) -> Result<(), ControlError> {
+    pub async fn finish_chunk(&self, run: i64, worker: i64, chunk: &Chunk, finished: &FinishedChunk) -> Result<(), ControlError> {
         let recorded = self
             .persist("recording a chunk", async || {
                 let mut transaction = self.pool.begin().await?;
@@ -89,7 +95,7 @@ impl Control {
                      where id = $1 and worker_id = $2 and state = 'claimed'",
                 )
                 .persistent(false)
-                .bind(chunk)
+                .bind(chunk.id)
                 .bind(worker);
                 for count in [
                     tally.sessions,
@@ -108,7 +114,8 @@ impl Control {
                 query = query.bind(&finished.covered.lower).bind(finished.covered.part.name());
                 if query.execute(&mut *transaction).await?.rows_affected() == 1 {
                     for rest in &finished.rest {
-                        insert_chunk(&mut transaction, run, &PlannedChunk { scope: rest.clone(), estimated_rows: None }).await?;
+                        let planned = PlannedChunk { scope: rest.clone(), estimated_rows: None };
+                        insert_chunk(&mut transaction, run, &planned, chunk.earlier_attempts()).await?;
                     }
                     transaction.commit().await?;
                     return Ok(true);
@@ -116,7 +123,7 @@ impl Control {
                 // Done already: the reply to an earlier try was lost.
                 sqlx::query_scalar("select exists (select from tbmq_migrate.chunk where id = $1 and worker_id = $2 and state = 'done')")
                     .persistent(false)
-                    .bind(chunk)
+                    .bind(chunk.id)
                     .bind(worker)
                     .fetch_one(&mut *transaction)
                     .await
@@ -125,16 +132,17 @@ impl Control {
         if recorded { Ok(()) } else { Err(ControlError::LeaseLost { run }) }
     }
 
-    /// Gives a chunk back that was not done.
+    /// Gives a chunk back that was not done; `attempts` is what counts of the tries so far.
     ///
     /// # Errors
     /// A failed statement.
-    pub async fn release_chunk(&self, worker: i64, chunk: i64) -> Result<(), ControlError> {
+    pub async fn release_chunk(&self, worker: i64, chunk: i64, attempts: i32) -> Result<(), ControlError> {
         self.persist("giving a chunk back", async || {
-            sqlx::query("update tbmq_migrate.chunk set state = 'open', worker_id = null where id = $1 and worker_id = $2 and state = 'claimed'")
+            sqlx::query("update tbmq_migrate.chunk set state = 'open', worker_id = null, attempts = $3 where id = $1 and worker_id = $2 and state = 'claimed'")
                 .persistent(false)
                 .bind(chunk)
                 .bind(worker)
+                .bind(attempts)
                 .execute(&self.pool)
                 .await
         })
@@ -175,4 +183,27 @@ impl Control {
             .await?;
         Ok(sum.and_then(|sum| u64::try_from(sum).ok()))
     }
+}
+
+/// `attempts` is how often its sessions may have been written before it became a chunk of its own.
+pub(super) async fn insert_chunk(
+    transaction: &mut Transaction<'_, Postgres>,
+    run: i64,
+    chunk: &PlannedChunk,
+    attempts: i32,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "insert into tbmq_migrate.chunk (run_id, lower_id, upper_id, clients, part, estimated_rows, attempts) values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .persistent(false)
+    .bind(run)
+    .bind(&chunk.scope.lower)
+    .bind(&chunk.scope.upper)
+    .bind(&chunk.scope.listed)
+    .bind(chunk.scope.part.name())
+    .bind(chunk.estimated_rows.and_then(|rows| i64::try_from(rows).ok()))
+    .bind(attempts)
+    .execute(&mut **transaction)
+    .await?;
+    Ok(())
 }

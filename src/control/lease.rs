@@ -2,9 +2,12 @@
 //!
 //! Others judge by PostgreSQL's clock, the holder by its own monotonic one, counted from *before* the renewal was sent
 //! and with a margin: so the holder is always the first to see the end.
+//!
+//! A lease that ran out because PostgreSQL was away is taken again when it is back. That begins another *term*: in between
+//! others may have taken this process's chunks, so whatever was in work in an earlier term is dropped and claimed anew.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -16,6 +19,8 @@ use super::{Control, ControlError};
 const LEASE: Duration = Duration::from_secs(20);
 /// Several renewals may fail before the lease is lost.
 const RENEW_EVERY: Duration = Duration::from_secs(4);
+/// Nothing is written while it is tried to take the lease again.
+const RETAKE_EVERY: Duration = Duration::from_secs(1);
 /// The holder stops this much earlier than others may take over: a call in flight is answered or dropped by then.
 const MARGIN: Duration = Duration::from_secs(3);
 
@@ -29,13 +34,28 @@ pub struct Lease {
     _renewing: AbortOnDropHandle<()>,
 }
 
+/// A time in which a lease was held without a break.
+#[derive(Debug, Clone, Copy)]
+pub struct Term<'a> {
+    lease: &'a Lease,
+    number: u64,
+}
+
 #[derive(Debug)]
 struct Holds {
     origin: Instant,
     until_ms: AtomicU64,
+    term: AtomicU64,
+    lost: AtomicBool,
 }
 
 impl Holds {
+    fn new(sent_at: Instant) -> Self {
+        let holds = Self { origin: sent_at, until_ms: AtomicU64::new(0), term: AtomicU64::new(1), lost: AtomicBool::new(false) };
+        holds.extend(sent_at);
+        holds
+    }
+
     fn extend(&self, sent_at: Instant) {
         let until = sent_at.duration_since(self.origin) + LEASE - MARGIN;
         self.until_ms.store(u64::try_from(until.as_millis()).unwrap_or(u64::MAX), Ordering::Release);
@@ -46,8 +66,23 @@ impl Holds {
     }
 }
 
+impl Term<'_> {
+    /// Whether this process may still write what it began in this term.
+    pub fn holds(&self) -> bool {
+        self.lease.holds.term.load(Ordering::Acquire) == self.number && self.lease.holds()
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&self) {
+        while self.holds() {
+            // Renewed meanwhile, more is left afterwards; taken again, this term is over.
+            tokio::time::sleep(self.lease.holds.left().clamp(Duration::from_millis(1), RETAKE_EVERY)).await;
+        }
+    }
+}
+
 impl Lease {
-    /// Joins a run. When the lease is lost, `lost` is cancelled.
+    /// Joins a run. When the lease is lost for good, `lost` is cancelled.
     ///
     /// # Errors
     /// A failed statement.
@@ -70,15 +105,24 @@ impl Lease {
                 .await
             })
             .await?;
-        let holds = Arc::new(Holds { origin: sent_at, until_ms: AtomicU64::new(0) });
-        holds.extend(sent_at);
+        let holds = Arc::new(Holds::new(sent_at));
         let renewing = tokio::spawn(renew(control.clone(), worker, Arc::clone(&holds), lost));
         Ok(Self { worker, holds, control: control.clone(), _renewing: AbortOnDropHandle::new(renewing) })
     }
 
-    /// Whether this process may still write.
+    /// Whether this process may write at this moment.
     pub fn holds(&self) -> bool {
         !self.holds.left().is_zero()
+    }
+
+    /// Whether there is nothing left to hope for: the run is over, or PostgreSQL was away for too long.
+    pub fn is_lost(&self) -> bool {
+        self.holds.lost.load(Ordering::Acquire)
+    }
+
+    /// The term of this moment.
+    pub fn term(&self) -> Term<'_> {
+        Term { lease: self, number: self.holds.term.load(Ordering::Acquire) }
     }
 
     /// Leaves the run, so that others need not wait for the lease to run out.
@@ -106,30 +150,69 @@ impl Lease {
     }
 }
 
+/// What came of a renewal.
+enum Renewal {
+    /// The lease was held all the time.
+    Extended,
+    /// It had run out by PostgreSQL's clock.
+    TakenAgain,
+    /// The run is not there any more, or was given up.
+    RunIsOver,
+}
+
 async fn renew(control: Control, worker: i64, holds: Arc<Holds>, lost: CancellationToken) {
+    let mut renewed_at = Instant::now();
+    let mut was_told = false;
     loop {
-        tokio::time::sleep(RENEW_EVERY.min(holds.left())).await;
+        let left = holds.left();
+        tokio::time::sleep(if left.is_zero() { RETAKE_EVERY } else { RENEW_EVERY.min(left) }).await;
         let sent_at = Instant::now();
-        let renewal = sqlx::query(
-            "update tbmq_migrate.worker w set expires_at = clock_timestamp() + make_interval(secs => $2)
-             where id = $1 and expires_at > clock_timestamp()
-               and exists (select from tbmq_migrate.run r where r.id = w.run_id and r.state in ('copying', 'finishing', 'finished'))",
-        )
-        .persistent(false)
-        .bind(worker)
-        .bind(LEASE.as_secs_f64())
-        .execute(&control.pool);
-        match tokio::time::timeout(RENEW_EVERY, renewal).await {
-            Ok(Ok(done)) if done.rows_affected() == 1 => holds.extend(sent_at),
-            // Somebody ended the run, or the lease had run out already.
-            Ok(Ok(_)) => holds.until_ms.store(0, Ordering::Release),
+        match tokio::time::timeout(RENEW_EVERY, try_to_renew(&control, worker)).await {
+            Ok(Ok(Renewal::RunIsOver)) => {
+                tracing::error!("the run was ended by somebody else: writing stops");
+                holds.until_ms.store(0, Ordering::Release);
+                break;
+            }
+            Ok(Ok(renewal)) => {
+                if matches!(renewal, Renewal::TakenAgain) {
+                    holds.term.fetch_add(1, Ordering::AcqRel);
+                }
+                holds.extend(sent_at);
+                (renewed_at, was_told) = (sent_at, false);
+            }
             Ok(Err(error)) => tracing::debug!(%error, "the lease was not renewed"),
             Err(_) => tracing::debug!("the lease was not renewed in time"),
         }
-        if holds.left().is_zero() {
+        if holds.left().is_zero() && !was_told {
+            tracing::warn!("the lease has run out, since PostgreSQL cannot be reached: nothing is written until it is renewed");
+            was_told = true;
+        }
+        // Later than any statement gives up: that one says what is wrong.
+        if renewed_at.elapsed() > control.retry_limit + LEASE {
             tracing::error!("the lease is lost: writing stops");
-            lost.cancel();
-            return;
+            break;
         }
     }
+    holds.lost.store(true, Ordering::Release);
+    lost.cancel();
+}
+
+async fn try_to_renew(control: &Control, worker: i64) -> Result<Renewal, sqlx::Error> {
+    let was_held: Option<bool> = sqlx::query_scalar(
+        "with before as (select id, expires_at > clock_timestamp() as held from tbmq_migrate.worker where id = $1 for update)
+         update tbmq_migrate.worker w set expires_at = clock_timestamp() + make_interval(secs => $2) from before
+         where w.id = before.id
+           and exists (select from tbmq_migrate.run r where r.id = w.run_id and r.state in ('copying', 'finishing', 'finished'))
+         returning before.held",
+    )
+    .persistent(false)
+    .bind(worker)
+    .bind(LEASE.as_secs_f64())
+    .fetch_optional(&control.pool)
+    .await?;
+    Ok(match was_held {
+        Some(true) => Renewal::Extended,
+        Some(false) => Renewal::TakenAgain,
+        None => Renewal::RunIsOver,
+    })
 }

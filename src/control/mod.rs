@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use chunk::{Chunk, FinishedChunk};
 pub use error::ControlError;
-pub use lease::Lease;
+pub use lease::{Lease, Term};
 pub use quarantine::{Quarantine, QuarantinedRow};
 pub use run::{OpenRun, Run, RunPlan, RunState};
 
@@ -42,6 +42,8 @@ const ACQUIRE_LIMIT: Duration = Duration::from_secs(15);
 
 /// What a statement has after a stop: time to record what is done on a server that answers.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
+/// A login on a busy server takes a part of it.
+const SHORTEST_ACQUIRE_LIMIT: Duration = Duration::from_secs(1);
 
 /// The control schema of one source database.
 #[derive(Debug, Clone)]
@@ -79,7 +81,7 @@ impl Control {
         connection.close().await.map_err(ControlError::statement("closing a connection"))?;
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
-            .acquire_timeout(ACQUIRE_LIMIT)
+            .acquire_timeout(ACQUIRE_LIMIT.min(retry_limit.max(SHORTEST_ACQUIRE_LIMIT)))
             .after_connect(|connection, _| {
                 Box::pin(async move {
                     sqlx::raw_sql("set statement_timeout = '30s'; set lock_timeout = '10s'").execute(connection).await?;

@@ -2,6 +2,7 @@
 
 use sqlx::{Postgres, Row as _, Transaction};
 
+use super::chunk::insert_chunk;
 use super::{Control, ControlError};
 use crate::model::Tally;
 use crate::source::{PlannedChunk, WriteCount};
@@ -125,7 +126,7 @@ impl Control {
                     .fetch_one(&mut *transaction)
                     .await?;
             for chunk in &plan.chunks {
-                insert_chunk(&mut transaction, id, chunk).await?;
+                insert_chunk(&mut transaction, id, chunk, 0).await?;
             }
             transaction.commit().await?;
             let state = RunState::Copying;
@@ -247,13 +248,13 @@ impl Control {
         .await
     }
 
-    /// The chunks that are done.
+    /// The chunks that are done, each with the number of the attempt that did it.
     ///
     /// # Errors
     /// A failed statement.
-    pub async fn done_chunks(&self, run: i64) -> Result<Vec<i64>, ControlError> {
+    pub async fn done_chunks(&self, run: i64) -> Result<Vec<(i64, i32)>, ControlError> {
         self.persist("listing the chunks done", async || {
-            sqlx::query_scalar("select id from tbmq_migrate.chunk where run_id = $1 and state = 'done'")
+            sqlx::query_as("select id, attempts from tbmq_migrate.chunk where run_id = $1 and state = 'done'")
                 .persistent(false)
                 .bind(run)
                 .fetch_all(&self.pool)
@@ -379,18 +380,4 @@ async fn read_open(transaction: &mut Transaction<'_, Postgres>) -> Result<Option
             .fetch_all(&mut **transaction)
             .await?;
     Ok(Some(OpenRun { run, workers }))
-}
-
-pub(super) async fn insert_chunk(transaction: &mut Transaction<'_, Postgres>, run: i64, chunk: &PlannedChunk) -> Result<(), sqlx::Error> {
-    sqlx::query("insert into tbmq_migrate.chunk (run_id, lower_id, upper_id, clients, part, estimated_rows) values ($1, $2, $3, $4, $5, $6)")
-        .persistent(false)
-        .bind(run)
-        .bind(&chunk.scope.lower)
-        .bind(&chunk.scope.upper)
-        .bind(&chunk.scope.listed)
-        .bind(chunk.scope.part.name())
-        .bind(chunk.estimated_rows.and_then(|rows| i64::try_from(rows).ok()))
-        .execute(&mut **transaction)
-        .await?;
-    Ok(())
 }

@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::sender::{InFlight, Route, Sender};
 use super::{Clock, CopyError, Meter, Pace};
-use crate::control::{FinishedChunk, Lease, Quarantine};
+use crate::control::{FinishedChunk, Quarantine, Term};
 use crate::model::{ClientId, ContextRow, Encoder, Judgement, Outcome, QuarantineReason, Rules, SessionLaw, Tally, WantedMessage};
 use crate::source::{ChunkReader, JoinedRow, Part, Scope, Tables};
-use crate::target::{Link, Target, TargetError, WriteMode};
+use crate::target::{Link, Target, WriteMode};
 
 /// What a person is made to wait for after the first Ctrl-C: a session of ordinary length ends within it.
 const STOP_GRACE: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ pub struct Job<'a> {
     /// Its connection to Redis.
     pub link: &'a Link,
     /// The right to write, where it is leased.
-    pub lease: Option<&'a Lease>,
+    pub lease: Option<Term<'a>>,
     /// The time.
     pub clock: Clock,
 }
@@ -58,7 +58,7 @@ impl Copier {
     /// Makes Redis equal to PostgreSQL for the sessions of a scope, as they are at one moment.
     ///
     /// # Errors
-    /// Nothing of the chunk counts then. After a full memory no session is left half-written.
+    /// Nothing of the chunk counts then. Where Redis can still be reached and written to, no session is left half-written.
     pub async fn chunk(
         &self,
         connection: &mut PgConnection,
@@ -87,12 +87,21 @@ impl Copier {
         match result {
             Ok((covered, rest)) => Ok(FinishedChunk { tally: pass.tally, covered, rest }),
             Err(error) => {
-                let half_written = pass.session.take().filter(|session| session.open).and_then(|session| session.client);
-                drop(pass);
-                if let (CopyError::Target(TargetError::OutOfMemory { .. }), Some(client)) = (&error, half_written) {
-                    job.link.remove_session(&self.target.prefix, &client).await?;
+                if error.leaves_redis_in_reach() {
+                    let half_written = pass.sender.half_written().await;
+                    self.remove(job.link, &half_written).await;
                 }
                 Err(error)
+            }
+        }
+    }
+
+    /// Best effort, after an error that is told whatever comes of this: what stays half-written is written by the next try.
+    async fn remove(&self, link: &Link, half_written: &[ClientId]) {
+        for client in half_written {
+            if let Err(error) = link.remove_session(&self.target.prefix, client).await {
+                tracing::warn!(%client, %error, "a session stays half-written until the run goes on");
+                return;
             }
         }
     }

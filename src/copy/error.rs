@@ -24,8 +24,11 @@ pub enum CopyError {
         client: ClientId,
     },
     /// The process may not write any more.
-    #[error("the lease is lost")]
+    #[error("the lease has run out")]
     LeaseLost,
+    /// What the chunk wrote before is in doubt.
+    #[error("Redis restarted, or another server took its place, in the middle of a chunk")]
+    HistoryBroken,
     /// A person asked to stop, and the session in work was too long to wait for.
     #[error("stopped in the middle of a session")]
     Stopped,
@@ -38,7 +41,17 @@ impl CopyError {
             Self::Source(error) => error.consequence(),
             Self::Target(error) => error.consequence(),
             Self::Control(error) => error.consequence(),
-            Self::Occupied { .. } | Self::LeaseLost | Self::Stopped => Consequence::Operator,
+            // Another one may be had; where the run itself is over, the process is told to stop.
+            Self::LeaseLost | Self::HistoryBroken => Consequence::Retry,
+            Self::Occupied { .. } | Self::Stopped => Consequence::Operator,
+        }
+    }
+
+    /// Whether Redis can be expected to answer after this, and this process may still write there.
+    pub(super) fn leaves_redis_in_reach(&self) -> bool {
+        match self {
+            Self::LeaseLost | Self::Target(TargetError::Connect { .. } | TargetError::Lost { .. }) => false,
+            Self::Source(_) | Self::Control(_) | Self::Target(_) | Self::Occupied { .. } | Self::HistoryBroken | Self::Stopped => true,
         }
     }
 
@@ -51,6 +64,7 @@ impl CopyError {
             Self::Occupied { .. } => Some(
                 "is a 2.x broker running on this Redis already? Stop it, or use the right --key-prefix; to overwrite what stands there: --restart --on-existing replace".to_owned(),
             ),
+            Self::HistoryBroken => Some("find out why Redis restarts, then run the same command again: it goes on where it was".to_owned()),
             Self::LeaseLost | Self::Stopped => Some("run the same command again: it goes on where it was".to_owned()),
         }
     }

@@ -1,6 +1,9 @@
 //! Batches on their way to Redis: gathered, bounded in flight, each reply checked.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -9,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{CopyError, Pace};
-use crate::control::{Lease, Quarantine};
+use crate::control::{Quarantine, Term};
 use crate::model::{ClientId, KeyPrefix, LastPacketId, QuarantineReason, Score, Tally, WantedMessage};
 use crate::observe::failpoint;
 use crate::target::{Batch, Link, Refused, TargetError, WriteMode};
@@ -31,12 +34,15 @@ impl Default for InFlight {
     }
 }
 
+/// After an error the replies of the other calls are waited for this long: a call takes milliseconds.
+const LAST_REPLIES_LIMIT: Duration = Duration::from_secs(1);
+
 /// What the sender needs of its surroundings.
 #[derive(Clone, Copy)]
 pub(super) struct Route<'a> {
     pub link: &'a Link,
     pub prefix: &'a KeyPrefix,
-    pub lease: Option<&'a Lease>,
+    pub lease: Option<Term<'a>>,
     pub pace: &'a Pace,
     pub in_flight: &'a InFlight,
     pub stop: &'a CancellationToken,
@@ -48,13 +54,29 @@ pub(super) struct Sender<'a> {
     mode: WriteMode,
     batch: Batch,
     group: Option<u16>,
-    in_flight: FuturesUnordered<BoxFuture<'a, Result<Refused, TargetError>>>,
+    in_flight: FuturesUnordered<BoxFuture<'a, (u64, Result<Refused, TargetError>)>>,
     refused: Vec<Refused>,
+    /// The number of the call that is being gathered.
+    next_call: u64,
+    /// Calls whose effect is not known, or not all that was wanted.
+    unanswered: BTreeMap<u64, Arc<Batch>>,
+    /// The last sessions with parts in several calls, and the numbers of those; of earlier ones all calls are answered.
+    long_sessions: Vec<(ClientId, RangeInclusive<u64>)>,
 }
 
 impl<'a> Sender<'a> {
     pub(super) fn new(route: Route<'a>, mode: WriteMode) -> Self {
-        Self { route, mode, batch: Batch::new(mode), group: None, in_flight: FuturesUnordered::new(), refused: Vec::new() }
+        Self {
+            route,
+            mode,
+            batch: Batch::new(mode),
+            group: None,
+            in_flight: FuturesUnordered::new(),
+            refused: Vec::new(),
+            next_call: 0,
+            unanswered: BTreeMap::new(),
+            long_sessions: Vec::new(),
+        }
     }
 
     /// Begins a session of a slot group; a call carries sessions of one group only.
@@ -82,10 +104,38 @@ impl<'a> Sender<'a> {
     pub(super) async fn next_part(&mut self, client: &ClientId, first: bool) -> Result<(), CopyError> {
         self.dispatch().await?;
         if first {
+            self.long_sessions.push((client.clone(), self.next_call - 1..=self.next_call));
             self.settle().await?;
+            self.long_sessions.drain(..self.long_sessions.len() - 1);
+        } else if let Some((_, calls)) = self.long_sessions.last_mut() {
+            *calls = *calls.start()..=self.next_call;
         }
         self.batch.begin_session(self.route.prefix, client, None);
         Ok(())
+    }
+
+    /// After an error: sessions that would stay half-written, or half of what they were, when nothing more is sent. Only
+    /// such as are ours to remove: in [`WriteMode::Fresh`] those whose first part was taken.
+    pub(super) async fn half_written(mut self) -> Vec<ClientId> {
+        // What is not answered after a while is waiting for a server that does not take it.
+        let _ = tokio::time::timeout(LAST_REPLIES_LIMIT, async {
+            while let Some((number, reply)) = self.in_flight.next().await {
+                if reply.is_ok_and(|refused| refused.occupied.is_empty()) {
+                    self.unanswered.remove(&number);
+                }
+            }
+        })
+        .await;
+        let is_open = |call: u64| call >= self.next_call || self.unanswered.contains_key(&call);
+        let long = self.long_sessions.iter().filter(|(_, calls)| match self.mode {
+            WriteMode::Fresh => !is_open(*calls.start()) && calls.clone().any(is_open),
+            WriteMode::Replace => calls.clone().any(is_open),
+        });
+        let mut clients: Vec<ClientId> = long.map(|(client, _)| client.clone()).collect();
+        if self.mode == WriteMode::Replace {
+            clients.extend(self.unanswered.values().flat_map(|batch| batch.clients().cloned()));
+        }
+        clients
     }
 
     /// Drops the part just begun: its session was refused.
@@ -135,7 +185,10 @@ impl<'a> Sender<'a> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let batch = std::mem::replace(&mut self.batch, Batch::new(self.mode));
+        let batch = Arc::new(std::mem::replace(&mut self.batch, Batch::new(self.mode)));
+        let number = self.next_call;
+        self.next_call += 1;
+        self.unanswered.insert(number, Arc::clone(&batch));
         while self.in_flight.len() >= CALLS_IN_FLIGHT {
             self.take_reply().await?;
         }
@@ -154,7 +207,7 @@ impl<'a> Sender<'a> {
             let _permit = permit;
             let reply = link.write(&batch).await;
             failpoint::reach("batch_written");
-            reply
+            (number, reply)
         }));
         // Started now, not when its reply is asked for.
         if let std::task::Poll::Ready(reply) = futures_util::poll!(self.in_flight.next()) {
@@ -168,12 +221,14 @@ impl<'a> Sender<'a> {
         self.keep(reply)
     }
 
-    fn keep(&mut self, reply: Option<Result<Refused, TargetError>>) -> Result<(), CopyError> {
-        let Some(reply) = reply else { return Ok(()) };
+    fn keep(&mut self, reply: Option<(u64, Result<Refused, TargetError>)>) -> Result<(), CopyError> {
+        let Some((number, reply)) = reply else { return Ok(()) };
         let refused = reply?;
+        // A call that met somebody else's session stays unanswered: it may be the first of a long session.
         if let Some(client) = refused.occupied.first() {
             return Err(CopyError::Occupied { client: client.clone() });
         }
+        self.unanswered.remove(&number);
         if refused != Refused::default() {
             self.refused.push(refused);
         }
@@ -182,7 +237,7 @@ impl<'a> Sender<'a> {
 
     fn check_lease(&self) -> Result<(), CopyError> {
         match self.route.lease {
-            Some(lease) if !lease.holds() => Err(CopyError::LeaseLost),
+            Some(term) if !term.holds() => Err(CopyError::LeaseLost),
             _ => Ok(()),
         }
     }

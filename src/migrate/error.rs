@@ -2,7 +2,7 @@
 
 use crate::control::ControlError;
 use crate::copy::CopyError;
-use crate::model::ClientId;
+use crate::model::{ClientId, Consequence};
 use crate::source::SourceError;
 use crate::target::TargetError;
 
@@ -90,6 +90,30 @@ impl Problem {
             Self::Copy(CopyError::LeaseLost) => true,
             Self::Copy(CopyError::Control(error)) | Self::Control(error) => matches!(error, ControlError::LeaseLost { .. }),
             _ => false,
+        }
+    }
+
+    /// Whether PostgreSQL went away and did not come back in time.
+    fn is_lost_postgresql(&self) -> bool {
+        let consequence = match self {
+            Self::Source(error) | Self::Copy(CopyError::Source(error)) => error.consequence(),
+            Self::Control(error) | Self::Copy(CopyError::Control(error)) => error.consequence(),
+            Self::Target(_)
+            | Self::Copy(_)
+            | Self::Guard(_)
+            | Self::Standing { .. }
+            | Self::Standby { .. }
+            | Self::File { .. }
+            | Self::Forgetful { .. } => return false,
+        };
+        consequence == Consequence::Retry
+    }
+
+    /// What a person can do about it once the run has begun.
+    pub fn hint_under_way(&self) -> Option<String> {
+        match self.is_lost_postgresql() {
+            true => Some("bring PostgreSQL back, then run the same command again: it goes on where it was".to_owned()),
+            false => self.hint(),
         }
     }
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::Problem;
 use super::work::{Next, Work};
 use crate::config::OnExisting;
-use crate::control::{Chunk, Lease};
+use crate::control::{Chunk, Lease, Term};
 use crate::copy::{Clock, Copier, CopyError, Job};
 use crate::model::Consequence;
 use crate::observe::failpoint;
@@ -36,6 +36,8 @@ pub(super) struct Jobs {
     /// Set when another session was seen to write to the tables.
     pub writers_seen: Arc<AtomicBool>,
     pub stop: CancellationToken,
+    /// Set when somebody else's session was met: then a try that did not come to its end proves nothing to be ours.
+    pub occupied: AtomicBool,
     /// Wakes the jobs that wait, when a chunk of this process is done or given back.
     pub moved: Notify,
 }
@@ -75,6 +77,10 @@ impl Jobs {
         let mut connection = Lazy::default();
         let mut failing_since: Option<Instant> = None;
         while !self.stop.is_cancelled() {
+            if self.lease.as_ref().is_some_and(|lease| !lease.holds()) {
+                self.pause(LOOK_AGAIN).await;
+                continue;
+            }
             let chunk = match self.work.next().await? {
                 Next::Chunk(chunk) => chunk,
                 Next::Wait => {
@@ -86,7 +92,7 @@ impl Jobs {
                 }
                 Next::Over => return Ok(()),
             };
-            let result = self.chunk(&mut connection, &link, &chunk).await;
+            let result = self.chunk_under_lease(&mut connection, &link, &chunk).await;
             match result {
                 Ok(()) => {
                     self.moved.notify_waiters();
@@ -94,7 +100,10 @@ impl Jobs {
                 }
                 Err(error) => {
                     connection = Lazy::default();
-                    self.work.release(chunk).await?;
+                    if matches!(error, CopyError::Occupied { .. }) {
+                        self.occupied.store(true, Ordering::Relaxed);
+                    }
+                    self.work.release(chunk, !self.occupied.load(Ordering::Relaxed)).await?;
                     self.moved.notify_waiters();
                     let since = *failing_since.get_or_insert_with(Instant::now);
                     if error.consequence() != Consequence::Retry || since.elapsed() >= self.retry_limit {
@@ -108,8 +117,18 @@ impl Jobs {
         Ok(())
     }
 
+    /// Copies one chunk, and drops everything that is on its way when the lease runs out.
+    async fn chunk_under_lease(&self, connection: &mut Lazy, link: &Link, chunk: &Chunk) -> Result<(), CopyError> {
+        let Some(lease) = &self.lease else { return self.chunk(connection, link, chunk, None).await };
+        let term = lease.term();
+        tokio::select! {
+            result = self.chunk(connection, link, chunk, Some(term)) => result,
+            () = term.ended() => Err(CopyError::LeaseLost),
+        }
+    }
+
     /// Copies one chunk and records it.
-    async fn chunk(&self, connection: &mut Lazy, link: &Link, chunk: &Chunk) -> Result<(), CopyError> {
+    async fn chunk(&self, connection: &mut Lazy, link: &Link, chunk: &Chunk, lease: Option<Term<'_>>) -> Result<(), CopyError> {
         failpoint::reach("chunk_claimed");
         let mode = match self.on_existing {
             OnExisting::Refuse if chunk.attempts == 1 => WriteMode::Fresh,
@@ -119,7 +138,11 @@ impl Jobs {
             Some(open) => open,
             None => connection.0.insert(self.source.connect().await?),
         };
-        let job = Job { link, lease: self.lease.as_deref(), clock: Clock::new(link.time().await?) };
+        let histories = match &self.journal {
+            Some(journal) => journal.histories(link).await?,
+            None => Vec::new(),
+        };
+        let job = Job { link, lease, clock: Clock::new(link.time().await?) };
         let mut quarantine = self.work.quarantine(chunk.id);
         let finished = self.copier.chunk(open, &job, &chunk.scope, mode, &mut quarantine).await?;
         if finished.rest.is_empty() {
@@ -133,10 +156,12 @@ impl Jobs {
         failpoint::reach("chunk_written");
         if let Some(journal) = &self.journal {
             // Noted after the run is over, it would stay there.
-            if self.lease.as_ref().is_some_and(|lease| !lease.holds()) {
+            if lease.is_some_and(|term| !term.holds()) {
                 return Err(CopyError::LeaseLost);
             }
-            journal.note(link, chunk.id).await?;
+            if journal.note(link, (chunk.id, chunk.attempts)).await? != histories {
+                return Err(CopyError::HistoryBroken);
+            }
             failpoint::reach("chunk_noted");
         }
         tracing::debug!(chunk = chunk.id, rows = finished.tally.rows_read, attempts = chunk.attempts, "chunk done");

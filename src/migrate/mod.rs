@@ -34,6 +34,8 @@ use work::Work;
 
 /// How often the process looks whether another one has finished the run.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Giving the lease back spares the next process a wait that is not much longer.
+const LEAVE_LIMIT: Duration = Duration::from_secs(5);
 /// A Redis that loses acknowledged writes more often than this does not get better by copying again.
 const MOST_RECOPIES: u32 = 5;
 
@@ -84,8 +86,10 @@ impl Migration {
         let resumable = matches!(*self.ready.work, Work::Recorded(_));
         if let Some(lease) = self.ready.lease.take().and_then(Arc::into_inner) {
             // Best effort: a lease that is not given back runs out.
-            if let Err(error) = lease.leave().await {
-                tracing::warn!(%error, "the lease was not given back; it runs out by itself");
+            match tokio::time::timeout(LEAVE_LIMIT, lease.leave()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "the lease was not given back; it runs out by itself"),
+                Err(_) => tracing::warn!("the lease was not given back in time; it runs out by itself"),
             }
         }
         match result {
@@ -142,7 +146,7 @@ impl Migration {
 
     fn lease_held(&self) -> Result<(), Problem> {
         match &self.ready.lease {
-            Some(lease) if !lease.holds() => Err(Problem::Copy(CopyError::LeaseLost)),
+            Some(lease) if lease.is_lost() => Err(Problem::Copy(CopyError::LeaseLost)),
             _ => Ok(()),
         }
     }
@@ -170,6 +174,7 @@ impl Migration {
             retry_limit: self.config.retry_timeout,
             writers_seen: Arc::clone(writers_seen),
             stop: self.stop.clone(),
+            occupied: AtomicBool::new(false),
             moved: tokio::sync::Notify::new(),
         };
         jobs.run(self.config.jobs).await?;
@@ -200,7 +205,7 @@ impl Migration {
         let remembered = journal.remembered(link).await?;
         lost.retain(|chunk| remembered.binary_search(chunk).is_err());
         if !lost.is_empty() {
-            self.ready.work.reopen(&lost).await?;
+            self.ready.work.reopen(&lost.iter().map(|(chunk, _)| *chunk).collect::<Vec<_>>()).await?;
             tracing::warn!(chunks = lost.len(), "Redis lost writes that it had acknowledged (a restart or a failover); they are copied again");
         }
         Ok(lost.len())

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use crate::control::{Chunk, Control, ControlError, FinishedChunk, Quarantine, RunState};
 use crate::model::Tally;
 use crate::source::PlannedChunk;
+use crate::target::NotedChunk;
 
 /// The chunks of a run.
 pub(super) enum Work {
@@ -53,7 +54,7 @@ impl MemoryWork {
     pub(super) fn new(planned: Vec<PlannedChunk>, quarantine: Option<File>) -> Self {
         let mut state = MemoryState::default();
         for chunk in planned {
-            state.push(chunk.scope);
+            state.push(chunk.scope, 0);
         }
         Self { state: StdMutex::new(state), quarantine: quarantine.map(|file| Arc::new(StdMutex::new(file))) }
     }
@@ -65,9 +66,9 @@ impl MemoryWork {
 }
 
 impl MemoryState {
-    fn push(&mut self, scope: crate::source::Scope) {
+    fn push(&mut self, scope: crate::source::Scope, attempts: i32) {
         self.last_id += 1;
-        self.open.push_back(Chunk { id: self.last_id, scope, attempts: 0 });
+        self.open.push_back(Chunk { id: self.last_id, scope, attempts });
     }
 }
 
@@ -101,24 +102,28 @@ impl Work {
     pub(super) async fn done(&self, mut chunk: Chunk, finished: &FinishedChunk) -> Result<(), ControlError> {
         match self {
             Self::Recorded(work) => {
-                work.control.finish_chunk(work.run, work.worker, chunk.id, finished).await?;
+                work.control.finish_chunk(work.run, work.worker, &chunk, finished).await?;
                 work.forget(chunk.id).await;
             }
             Self::Memory(work) => {
                 let mut state = work.state();
                 state.claimed -= 1;
                 chunk.scope = finished.covered.clone();
+                finished.rest.iter().for_each(|rest| state.push(rest.clone(), chunk.earlier_attempts()));
                 state.done.push((chunk, finished.tally));
-                finished.rest.iter().for_each(|rest| state.push(rest.clone()));
             }
         }
         Ok(())
     }
 
-    pub(super) async fn release(&self, chunk: Chunk) -> Result<(), ControlError> {
+    /// Gives a chunk back. Where this try does not count, the next one still takes no session that stands there for its own.
+    pub(super) async fn release(&self, mut chunk: Chunk, counts: bool) -> Result<(), ControlError> {
+        if !counts {
+            chunk.attempts = chunk.earlier_attempts();
+        }
         match self {
             Self::Recorded(work) => {
-                work.control.release_chunk(work.worker, chunk.id).await?;
+                work.control.release_chunk(work.worker, chunk.id, chunk.attempts).await?;
                 work.forget(chunk.id).await;
             }
             Self::Memory(work) => {
@@ -130,11 +135,11 @@ impl Work {
         Ok(())
     }
 
-    /// The chunks that are done.
-    pub(super) async fn done_chunks(&self) -> Result<Vec<i64>, ControlError> {
+    /// The chunks that are done, each with the number of the attempt that did it.
+    pub(super) async fn done_chunks(&self) -> Result<Vec<NotedChunk>, ControlError> {
         match self {
             Self::Recorded(work) => work.control.done_chunks(work.run).await,
-            Self::Memory(work) => Ok(work.state().done.iter().map(|(chunk, _)| chunk.id).collect()),
+            Self::Memory(work) => Ok(work.state().done.iter().map(|(chunk, _)| (chunk.id, chunk.attempts)).collect()),
         }
     }
 

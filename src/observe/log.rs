@@ -40,13 +40,15 @@ fn subscriber<W>(output: &OutputConfig, colored: bool, writer: W) -> Result<impl
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let lines = fmt::layer::<Registry>().with_writer(writer).with_ansi(colored).with_target(false);
+    let lines = fmt::layer().with_writer(writer).with_ansi(colored).with_target(false);
     let lines = match output.log_format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
     let filter = EnvFilter::try_new(directives(output)).map_err(LogError::Directives)?;
-    Ok(Registry::default().with(lines.with_filter(filter)))
+    // Not as the filter of that one layer: such a one remembers for a thread that it said no, and when the question came from a library that only
+    // wanted to know (the PostgreSQL driver does), the next event of the thread is lost.
+    Ok(Registry::default().with(filter).with(lines))
 }
 
 /// Other crates speak up only where something is wrong; those of the variable come last, and of two for one part the later holds.
@@ -121,6 +123,19 @@ mod tests {
     fn directives_reach_what_the_verbosity_leaves_out() {
         let log = written(&output(Verbosity::Quiet, LogFormat::Text, Some("sqlx=info")));
         assert_eq!(names(&log), ["own-warn", "other-warn", "other-info"]);
+    }
+
+    #[test]
+    fn what_a_library_only_asked_about_does_not_swallow_the_next_event() {
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        let subscriber = subscriber(&output(Verbosity::Normal, LogFormat::Text, None), false, move || writer.clone()).unwrap();
+        tracing::subscriber::with_default(subscriber, || {
+            let asked = tracing::info_span!(target: "sqlx::query", "asked").metadata().unwrap();
+            assert!(!tracing::dispatcher::get_default(|log| log.enabled(asked)));
+            tracing::warn!("own-warn");
+        });
+        assert_eq!(names(&String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()), ["own-warn"]);
     }
 
     #[test]

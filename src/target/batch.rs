@@ -100,6 +100,11 @@ impl Batch {
         self.scores.push(score);
     }
 
+    /// The sessions of which it holds a part.
+    pub fn clients(&self) -> impl Iterator<Item = &ClientId> {
+        self.sessions.iter().map(|session| &session.client)
+    }
+
     /// Whether it holds nothing to send.
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty()

@@ -165,7 +165,7 @@ impl TargetError {
 
 /// What a run needs, and no more.
 const RIGHTS: &str = "give the Redis user these rights, PREFIX being the cache prefix (nothing without one): ~PREFIX{* ~PREFIXtbmq-migrate:* \
-    +info +time +scan +type +eval +evalsha +set +del +strlen +zcard +zadd +zrange +zrem +hset +hkeys +expire; \
+    +info +time +scan +type +eval +evalsha +set +del +strlen +zcard +zadd +zrange +zrem +hset +hgetall +expire; \
     +select for a database other than 0; +cluster|slots +asking on a cluster";
 
 /// Whether the server's access list said no, to a command or to one inside a script.

@@ -1,15 +1,22 @@
-//! What each shard itself remembers of a run: one field a finished chunk.
+//! What each shard itself remembers of a run: one field a finished chunk, with the number of the try that finished it.
 //!
 //! Redis acknowledges a write before it is on disk or on a replica, so a restart or a failover may take back what was
 //! acknowledged. Replication and the append-only file keep the order of writes: where the field of a chunk, written after
-//! the chunk's last acknowledgement, is still there, everything of that chunk on that shard is there too. A chunk whose
-//! field is missing on a shard is copied again. Nothing else could tell an emptied Redis from a full one.
+//! the chunk's last acknowledgement, is still there, everything of that chunk on that shard is there too. That holds only
+//! as long as no write of the chunk was taken back *before* the field was written, so the shard says with it in which
+//! history of writes it is: another one than before the first write means that the chunk must be copied again. The number
+//! of the try keeps the field of an earlier try, which a later one has begun to overwrite, from speaking for the later one.
+//! A chunk whose field is missing on a shard is copied again. Nothing else could tell an emptied Redis from a full one.
 
 use redis::Cmd;
 
 use super::node::Node;
+use super::script::{NOTE_CHUNK, ScriptCall};
 use super::{Link, TargetError, link};
 use crate::model::KeyPrefix;
+
+/// The number of a chunk, and which try of it was finished.
+pub type NotedChunk = (i64, i32);
 
 /// The journal keys of one run, one a shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,27 +53,45 @@ impl Journal {
         Self { keys }
     }
 
-    /// Notes a finished chunk on every shard.
+    /// In which history of writes each shard is; it ends with a restart or a failover.
     ///
     /// # Errors
     /// See [`Link::call`].
-    pub async fn note(&self, link: &Link, chunk: i64) -> Result<(), TargetError> {
-        for key in &self.keys {
-            link.call("noting a chunk", Cmd::new().arg("HSET").arg(key).arg(chunk).arg(1)).await?;
-            link.call("noting a chunk", Cmd::new().arg("EXPIRE").arg(key).arg(LIFE_SECONDS)).await?;
-        }
-        Ok(())
+    pub async fn histories(&self, link: &Link) -> Result<Vec<String>, TargetError> {
+        self.on_each_shard(link, "asking for the history of a shard", &[]).await
     }
 
-    /// The chunks that every shard remembers, sorted.
+    /// Notes on every shard that a try of a chunk is finished. Only where the histories that come back are those from before
+    /// the first write of that try does the note speak for all of it.
     ///
     /// # Errors
     /// See [`Link::call`].
-    pub async fn remembered(&self, link: &Link) -> Result<Vec<i64>, TargetError> {
-        let doing = "reading what was noted";
-        let mut common: Option<Vec<i64>> = None;
+    pub async fn note(&self, link: &Link, chunk: NotedChunk) -> Result<Vec<String>, TargetError> {
+        self.on_each_shard(link, "noting a chunk", &[chunk.0, chunk.1.into(), LIFE_SECONDS.into()]).await
+    }
+
+    async fn on_each_shard(&self, link: &Link, doing: &'static str, arguments: &[i64]) -> Result<Vec<String>, TargetError> {
+        let mut replies = Vec::with_capacity(self.keys.len());
         for key in &self.keys {
-            let mut chunks: Vec<i64> = link::reply(doing, link.call(doing, Cmd::new().arg("HKEYS").arg(key)).await?)?;
+            let mut call = ScriptCall::new(&NOTE_CHUNK);
+            call.key(key.as_bytes());
+            for argument in arguments {
+                call.arg(argument.to_string().into_bytes());
+            }
+            replies.push(link::reply(doing, link.script(doing, &call).await?)?);
+        }
+        Ok(replies)
+    }
+
+    /// The tries of chunks that every shard remembers, sorted.
+    ///
+    /// # Errors
+    /// See [`Link::call`].
+    pub async fn remembered(&self, link: &Link) -> Result<Vec<NotedChunk>, TargetError> {
+        let doing = "reading what was noted";
+        let mut common: Option<Vec<NotedChunk>> = None;
+        for key in &self.keys {
+            let mut chunks: Vec<NotedChunk> = link::reply(doing, link.call(doing, Cmd::new().arg("HGETALL").arg(key)).await?)?;
             chunks.sort_unstable();
             common = Some(match common {
                 None => chunks,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub use batch::{Batch, Refused, WriteMode};
 pub use error::TargetError;
-pub use journal::Journal;
+pub use journal::{Journal, NotedChunk};
 pub use link::Link;
 pub use node::{FoundKey, Node, NodeFacts};
 pub use patience::Patience;

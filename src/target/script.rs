@@ -19,6 +19,9 @@ pub static REPLACE_SESSIONS: LazyLock<Script> = LazyLock::new(|| Script::new(inc
 /// Removes the oldest members of one or more sessions, a bounded number a call.
 pub static TRIM_SESSIONS: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/trim_sessions.lua")));
 
+/// Notes a finished chunk.
+pub static NOTE_CHUNK: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/note_chunk.lua")));
+
 impl Script {
     fn new(body: &'static str) -> Self {
         Self { body, digest: redis::Script::new(body).get_hash().to_owned() }

@@ -72,7 +72,7 @@ impl Target {
         link.write(&batch).await?;
         failpoint::reach("probe_written");
         link.remove_session(&self.prefix, client).await?;
-        note.note(link, 0).await?;
+        note.note(link, (0, 0)).await?;
         note.remembered(link).await?;
         note.remove(link).await
     }

@@ -46,9 +46,8 @@ fn a_server_that_cannot_save_and_refuses_writes_is_waited_for() {
     let mut run = migrate(&sessions.load(), &redis.url()).args(["--max-rate", "1200"]).spawn();
     wait_for_keys(&mut run, &redis, 300);
     // A directory in the place of the file: saving in the background fails, and the server stops taking writes.
-    let file = redis.directory().join("saved");
+    let file = redis.directory().join("dump.rdb");
     std::fs::create_dir(&file).unwrap();
-    redis.cli(&["CONFIG", "SET", "dbfilename", "saved"]);
     redis.cli(&["CONFIG", "SET", "save", "86400 1000000"]);
     redis.cli(&["BGSAVE"]);
     crate::support::poll::wait_until("a write to be refused", || redis.cli(&["INFO", "errorstats"]).contains("errorstat_MISCONF"));

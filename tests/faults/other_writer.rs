@@ -16,28 +16,31 @@ fn add_a_message(redis: &Redis, client: &str) {
 
 #[test]
 fn a_session_that_a_broker_made_meanwhile_stops_the_run_and_stays_as_it_is() {
-    let (redis, sessions) = (Redis::start(), Sessions::new(40, 40));
-    let database = sessions.load();
-    let mut run = migrate(&database, &redis.url()).args(["--max-rate", "1000"]).spawn();
-    wait_for_keys(&mut run, &redis, 300);
-    // The copy goes by falling client id: this one is its last.
-    add_a_message(&redis, "c-0000");
-    let of_the_broker = || {
-        let keys = redis.keyspace();
-        let own: Vec<(Vec<u8>, Value)> = keys.0.into_iter().filter(|(key, _)| key.starts_with(b"{c-0000}")).collect();
-        own
-    };
-    let before = of_the_broker();
-    assert_eq!(before.len(), 3);
-    let says = ["c-0000", "is a 2.x broker running on this Redis already?", "--restart --on-existing replace"];
-    assert_stuck(&run.wait(), &says);
-    assert_eq!(of_the_broker(), before);
+    // The copy goes by falling client id: these are the last, one of a single call, one of several.
+    for (client, messages) in [("a", 40), ("a-long", 450)] {
+        let (redis, sessions) = (Redis::start(), Sessions::new(30, 40).with(client, messages));
+        let database = sessions.load();
+        let mut run = migrate(&database, &redis.url()).args(["--max-rate", "1200"]).spawn();
+        wait_for_keys(&mut run, &redis, 300);
+        add_a_message(&redis, client);
+        let of_the_broker = || {
+            let own = format!("{{{client}}}");
+            let keys = redis.keyspace().0.into_iter().filter(|(key, _)| key.starts_with(own.as_bytes()));
+            keys.collect::<Vec<(Vec<u8>, Value)>>()
+        };
+        let before = of_the_broker();
+        assert_eq!(before.len(), 3);
+        let session = format!("a session of {client} appeared in Redis");
+        let says = [session.as_str(), "is a 2.x broker running on this Redis already?", "--restart --on-existing replace"];
+        assert_stuck(&run.wait(), &says);
+        assert_eq!(of_the_broker(), before);
 
-    // Running it again does not take the broker's session for one of its own.
-    assert_stuck(&migrate(&database, &redis.url()).run(), &says);
-    assert_eq!(of_the_broker(), before);
+        // Running it again does not take the broker's session for one of its own.
+        assert_stuck(&migrate(&database, &redis.url()).run(), &says);
+        assert_eq!(of_the_broker(), before);
 
-    let replaced = migrate(&database, &redis.url()).args(["--restart", "--on-existing", "replace"]).run();
-    sessions.assert_all_migrated(&replaced);
-    sessions.assert_stand_in(&redis.keyspace(), "");
+        let replaced = migrate(&database, &redis.url()).args(["--restart", "--on-existing", "replace"]).run();
+        sessions.assert_all_migrated(&replaced);
+        sessions.assert_stand_in(&redis.keyspace(), "");
+    }
 }

@@ -18,11 +18,10 @@ fn after_a_restart_with_all_its_data_the_run_goes_on() {
 #[test]
 fn while_a_server_loads_its_data_the_run_waits() {
     let slowly = ["--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024"];
-    let mut arguments = vec!["--appendonly", "yes", "--appendfsync", "always", "--aof-use-rdb-preamble", "no"];
-    arguments.extend(slowly);
-    let (mut redis, sessions) = (Redis::start_with(&arguments), Sessions::new(30, 40));
+    let (mut redis, sessions) = (Redis::start_with(&slowly), Sessions::new(30, 40));
     let mut run = migrate(&sessions.load(), &redis.url()).args(["--max-rate", "1500"]).spawn();
     wait_for_keys(&mut run, &redis, 500);
+    redis.cli(&["SAVE"]);
     redis.kill9();
     redis.start_again();
     sessions.assert_all_migrated(&run.wait());
@@ -41,6 +40,7 @@ fn chunks_that_were_done_when_redis_lost_everything_are_copied_again() {
     redis.start_again();
     let outcome = run.wait();
     sessions.assert_all_migrated(&outcome);
+    sessions.assert_stand_in(&redis.keyspace(), "");
     assert!(outcome.stderr.contains("Redis lost writes that it had acknowledged"), "{}", outcome.stderr);
     sessions.assert_stand_in(&redis.keyspace(), "");
 }

@@ -1,7 +1,7 @@
 //! Every kind of Redis that the broker can use, and what it asks of its client.
 
 mod cluster;
-mod login;
+pub mod login;
 mod sentinel;
 mod standalone;
 mod tls;
