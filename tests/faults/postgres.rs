@@ -1,6 +1,6 @@
 //! A PostgreSQL that restarts, crashes, ends our sessions, or stays away.
 
-use super::{assert_stuck, wait_for_keys};
+use super::{assert_stuck, let_leases_run_out, wait_for_keys};
 use crate::sessions::{Sessions, migrate};
 use crate::support::postgres::Postgres;
 use crate::support::redis::Redis;
@@ -39,6 +39,7 @@ fn a_postgresql_that_stays_away_too_long_ends_the_run_and_the_next_one_completes
     server.stop_fast();
     assert_stuck(&run.wait(), &["hint: bring PostgreSQL back, then run the same command again"]);
     server.start_again();
+    let_leases_run_out(&database);
     sessions.assert_all_migrated(&call().run());
     sessions.assert_stand_in(&redis.keyspace(), "");
 }

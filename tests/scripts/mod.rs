@@ -2,6 +2,7 @@
 
 mod broker;
 mod heads;
+mod note_chunk;
 mod on_a_cluster;
 mod recorded;
 mod trim_sessions;
@@ -21,6 +22,7 @@ const FAR: i64 = 4_102_444_800_000;
 
 const ADD_MESSAGES: &str = include_str!("../../lua/add_messages.lua");
 const GET_MESSAGES: &str = include_str!("../../lua/get_messages.lua");
+const NOTE_CHUNK: &str = include_str!("../../lua/note_chunk.lua");
 const REMOVE_MESSAGE: &str = include_str!("../../lua/remove_message.lua");
 const REMOVE_MESSAGES: &str = include_str!("../../lua/remove_messages.lua");
 const UPDATE_PACKET_TYPE: &str = include_str!("../../lua/update_packet_type.lua");
