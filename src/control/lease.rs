@@ -4,7 +4,8 @@
 //! and with a margin: so the holder is always the first to see the end.
 //!
 //! A lease that ran out because PostgreSQL was away is taken again when it is back. That begins another *term*: in between
-//! others may have taken this process's chunks, so whatever was in work in an earlier term is dropped and claimed anew.
+//! others may have taken this process's chunks, so whatever was in work in an earlier term is dropped and claimed anew. One
+//! that ran out although PostgreSQL was there is lost: the process was asleep, and nobody knows for how long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -154,34 +155,36 @@ impl Lease {
 enum Renewal {
     /// The lease was held all the time.
     Extended,
-    /// It had run out by PostgreSQL's clock.
+    /// It had run out by PostgreSQL's clock while that could not be reached.
     TakenAgain,
-    /// The run is not there any more, or was given up.
-    RunIsOver,
+    /// It had run out without that, or the run was given up.
+    Lost,
 }
 
 async fn renew(control: Control, worker: i64, holds: Arc<Holds>, lost: CancellationToken) {
     let mut renewed_at = Instant::now();
-    let mut was_told = false;
+    let (mut was_away, mut was_told) = (false, false);
     loop {
         let left = holds.left();
         tokio::time::sleep(if left.is_zero() { RETAKE_EVERY } else { RENEW_EVERY.min(left) }).await;
         let sent_at = Instant::now();
-        match tokio::time::timeout(RENEW_EVERY, try_to_renew(&control, worker)).await {
-            Ok(Ok(Renewal::RunIsOver)) => {
-                tracing::error!("the run was ended by somebody else: writing stops");
-                holds.until_ms.store(0, Ordering::Release);
-                break;
-            }
+        match tokio::time::timeout(RENEW_EVERY, try_to_renew(&control, worker, was_away)).await {
+            Ok(Ok(Renewal::Lost)) => break,
             Ok(Ok(renewal)) => {
                 if matches!(renewal, Renewal::TakenAgain) {
                     holds.term.fetch_add(1, Ordering::AcqRel);
                 }
                 holds.extend(sent_at);
-                (renewed_at, was_told) = (sent_at, false);
+                (renewed_at, was_away, was_told) = (sent_at, false, false);
             }
-            Ok(Err(error)) => tracing::debug!(%error, "the lease was not renewed"),
-            Err(_) => tracing::debug!("the lease was not renewed in time"),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "the lease was not renewed");
+                was_away = true;
+            }
+            Err(_) => {
+                tracing::debug!("the lease was not renewed in time");
+                was_away = true;
+            }
         }
         if holds.left().is_zero() && !was_told {
             tracing::warn!("the lease has run out, since PostgreSQL cannot be reached: nothing is written until it is renewed");
@@ -189,30 +192,32 @@ async fn renew(control: Control, worker: i64, holds: Arc<Holds>, lost: Cancellat
         }
         // Later than any statement gives up: that one says what is wrong.
         if renewed_at.elapsed() > control.retry_limit + LEASE {
-            tracing::error!("the lease is lost: writing stops");
             break;
         }
     }
+    tracing::error!("the lease is lost: writing stops");
+    holds.until_ms.store(0, Ordering::Release);
     holds.lost.store(true, Ordering::Release);
     lost.cancel();
 }
 
-async fn try_to_renew(control: &Control, worker: i64) -> Result<Renewal, sqlx::Error> {
+async fn try_to_renew(control: &Control, worker: i64, was_away: bool) -> Result<Renewal, sqlx::Error> {
     let was_held: Option<bool> = sqlx::query_scalar(
         "with before as (select id, expires_at > clock_timestamp() as held from tbmq_migrate.worker where id = $1 for update)
          update tbmq_migrate.worker w set expires_at = clock_timestamp() + make_interval(secs => $2) from before
-         where w.id = before.id
+         where w.id = before.id and (before.held or $3)
            and exists (select from tbmq_migrate.run r where r.id = w.run_id and r.state in ('copying', 'finishing', 'finished'))
          returning before.held",
     )
     .persistent(false)
     .bind(worker)
     .bind(LEASE.as_secs_f64())
+    .bind(was_away)
     .fetch_optional(&control.pool)
     .await?;
     Ok(match was_held {
         Some(true) => Renewal::Extended,
         Some(false) => Renewal::TakenAgain,
-        None => Renewal::RunIsOver,
+        None => Renewal::Lost,
     })
 }

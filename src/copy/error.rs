@@ -24,7 +24,7 @@ pub enum CopyError {
         client: ClientId,
     },
     /// The process may not write any more.
-    #[error("the lease has run out")]
+    #[error("the lease is lost")]
     LeaseLost,
     /// What the chunk wrote before is in doubt.
     #[error("Redis restarted, or another server took its place, in the middle of a chunk")]
