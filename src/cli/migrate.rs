@@ -68,9 +68,9 @@ fn stop_on_signals(stop: CancellationToken) -> Result<(), Failure> {
 fn failure(error: MigrateError) -> Failure {
     let (code, hint) = match &error {
         MigrateError::Refused(problem) => (ExitCode::Refused, problem.hint()),
-        MigrateError::Stuck(problem) => (ExitCode::Stuck, problem.hint_under_way()),
+        MigrateError::Stuck { problem, resumable } => (ExitCode::Stuck, problem.hint_under_way(*resumable)),
         MigrateError::Interrupted { resumable: true } => {
-            (ExitCode::Interrupted, Some("run the same command again: it goes on where it was".to_owned()))
+            (ExitCode::Interrupted, Some("run the same command again: it goes on where it was; start no 2.x broker before it has ended".to_owned()))
         }
         MigrateError::Interrupted { resumable: false } => {
             (ExitCode::Interrupted, Some("nothing was recorded: run again, with --on-existing replace if anything was written".to_owned()))

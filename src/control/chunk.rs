@@ -48,7 +48,9 @@ impl Control {
                 let row = sqlx::query(
                     "update tbmq_migrate.chunk set state = 'claimed', worker_id = $2, attempts = attempts + 1
                      where id = (
-                         select c.id from tbmq_migrate.chunk c where c.run_id = $1 and (c.state = 'open' or c.state = 'claimed' and (
+                         select c.id from tbmq_migrate.chunk c where c.run_id = $1
+                           and exists (select from tbmq_migrate.run r where r.id = $1 and r.state in ('copying', 'finishing'))
+                           and (c.state = 'open' or c.state = 'claimed' and (
                              c.worker_id = $2 and not c.id = any($3)
                              or c.worker_id is null
                              or exists (select from tbmq_migrate.worker w where w.id = c.worker_id and w.expires_at <= clock_timestamp())))
@@ -172,13 +174,11 @@ impl Control {
     pub async fn estimated_rows(&self, run: i64) -> Result<Option<u64>, ControlError> {
         let sum: Option<i64> = self
             .persist("estimating what is left", async || {
-                sqlx::query_scalar(
-                    "select sum(case state when 'done' then rows_read else estimated_rows end)::int8 from tbmq_migrate.chunk where run_id = $1",
-                )
-                .persistent(false)
-                .bind(run)
-                .fetch_one(&self.pool)
-                .await
+                sqlx::query_scalar("select sum(estimated_rows)::int8 from tbmq_migrate.chunk where run_id = $1 and state <> 'done'")
+                    .persistent(false)
+                    .bind(run)
+                    .fetch_one(&self.pool)
+                    .await
             })
             .await?;
         Ok(sum.and_then(|sum| u64::try_from(sum).ok()))

@@ -37,6 +37,8 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
 
 /// Claims, results and the lease are short: a few connections serve any number of jobs.
 const CONNECTIONS: u32 = 4;
+/// The server itself ends a statement after 30 s: a longer silence is that of the network.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 /// Waiting for one of them longer than this is a fault of the server.
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(15);
 
@@ -115,7 +117,9 @@ impl Control {
             .without_max_times()
             .build();
         loop {
-            match statement().await.map_err(ControlError::statement(doing)) {
+            let answer = tokio::time::timeout(ANSWER_LIMIT, statement()).await;
+            let answer = answer.unwrap_or_else(|_| Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "no answer within 60 s"))));
+            match answer.map_err(ControlError::statement(doing)) {
                 Ok(value) => return Ok(value),
                 Err(error) if error.consequence() == Consequence::Retry && started.elapsed() < self.retry_limit => {
                     tracing::warn!(waiting_seconds = started.elapsed().as_secs(), "PostgreSQL cannot be reached ({doing}); trying again");

@@ -270,6 +270,15 @@ impl Control {
     pub async fn reopen_chunks(&self, run: i64, lost: &[i64]) -> Result<(), ControlError> {
         self.persist("opening chunks again", async || {
             let mut transaction = self.pool.begin().await?;
+            // Locked: another process may end the run at this moment, and then its journal is gone and tells nothing.
+            let open: bool = sqlx::query_scalar("select state in ('copying', 'finishing') from tbmq_migrate.run where id = $1 for update")
+                .persistent(false)
+                .bind(run)
+                .fetch_one(&mut *transaction)
+                .await?;
+            if !open {
+                return Ok(());
+            }
             sqlx::query("update tbmq_migrate.chunk set state = 'open' where run_id = $1 and state = 'done' and id = any($2)")
                 .persistent(false)
                 .bind(run)
@@ -286,22 +295,28 @@ impl Control {
         .await
     }
 
-    /// Ends a run.
+    /// Ends a run whose last steps this worker took.
     ///
     /// # Errors
-    /// A failed statement.
-    pub async fn finish_run(&self, run: i64, sessions_removed: u64) -> Result<(), ControlError> {
+    /// [`ControlError::LeaseLost`] when another worker has taken them, or opened chunks again.
+    pub async fn finish_run(&self, run: i64, worker: i64, sessions_removed: u64) -> Result<(), ControlError> {
         let removed = i64::try_from(sessions_removed).unwrap_or(i64::MAX);
-        self.persist("ending a run", async || {
-            sqlx::query("update tbmq_migrate.run set state = 'finished', finished_at = clock_timestamp(), sessions_removed = $2 where id = $1 and state = 'finishing'")
+        let ended = self
+            .persist("ending a run", async || {
+                // Finished already by this worker: the reply to an earlier try was lost.
+                sqlx::query(
+                    "update tbmq_migrate.run set state = 'finished', finished_at = clock_timestamp(), sessions_removed = $2
+                     where id = $1 and finisher_id = $3 and state in ('finishing', 'finished')",
+                )
                 .persistent(false)
                 .bind(run)
                 .bind(removed)
+                .bind(worker)
                 .execute(&self.pool)
                 .await
-        })
-        .await
-        .map(drop)
+            })
+            .await?;
+        if ended.rows_affected() == 1 { Ok(()) } else { Err(ControlError::LeaseLost { run }) }
     }
 
     /// The state of a run and the sessions that it removed.
@@ -369,7 +384,7 @@ async fn read_open(transaction: &mut Transaction<'_, Postgres>) -> Result<Option
     let run = Run {
         id: row.get(0),
         settings: row.get(1),
-        state: RunState::from_column(row.get(4)).unwrap_or(RunState::Copying),
+        state: RunState::from_column(row.get(4)).ok_or_else(|| sqlx::Error::Protocol("a run in an unknown state".to_owned()))?,
         writes_at_start: row.get::<Option<i64>, _>(2).map(WriteCount),
         journal: row.get(3),
     };

@@ -233,7 +233,8 @@ impl Pass<'_> {
         self.law.begin(group.is_some() || client.is_none());
         self.tally.sessions += 1;
         self.copier.meter.add_session();
-        if context.as_ref().is_some_and(ContextRow::is_invalid) {
+        // Of a session that cannot be carried at all, that is told instead.
+        if group.is_some() && context.as_ref().is_some_and(ContextRow::is_invalid) {
             self.tally.invalid_contexts += 1;
             self.quarantine.add(&shown(client.as_ref(), bytes), None, INVALID_CONTEXT).await?;
         }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Meter {
     rows: AtomicU64,
     sessions: AtomicU64,
+    counted_rows: AtomicU64,
 }
 
 impl Meter {
@@ -18,6 +19,16 @@ impl Meter {
     /// Adds a session.
     pub fn add_session(&self) {
         self.sessions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds the rows of a chunk that is recorded as done.
+    pub fn add_counted_rows(&self, rows: u64) {
+        self.counted_rows.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Rows of the chunks that this process did; rows of a chunk that was tried again are in it once.
+    pub fn counted_rows(&self) -> u64 {
+        self.counted_rows.load(Ordering::Relaxed)
     }
 
     /// Rows read so far.

@@ -8,6 +8,9 @@ use crate::target::TargetError;
 
 use super::removal::GuardError;
 
+/// What every hint says of a run that can go on.
+const GOES_ON: &str = "run the same command again: it goes on where it was";
+
 /// Why there is no finished run.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
@@ -15,8 +18,14 @@ pub enum MigrateError {
     #[error(transparent)]
     Refused(Problem),
     /// It came up while copying: what is done is recorded.
-    #[error(transparent)]
-    Stuck(Problem),
+    #[error("{problem}")]
+    Stuck {
+        /// What came up.
+        #[source]
+        problem: Problem,
+        /// Whether another call goes on where this one was.
+        resumable: bool,
+    },
     /// A person stopped it: what is done is recorded.
     #[error("stopped before the end")]
     Interrupted {
@@ -109,12 +118,27 @@ impl Problem {
         consequence == Consequence::Retry
     }
 
+    /// Whether it may pass by itself.
+    pub(super) fn may_pass(&self) -> bool {
+        let consequence = match self {
+            Self::Source(error) => error.consequence(),
+            Self::Target(error) => error.consequence(),
+            Self::Control(error) => error.consequence(),
+            Self::Copy(_) | Self::Guard(_) | Self::Standing { .. } | Self::Standby { .. } | Self::File { .. } | Self::Forgetful { .. } => {
+                return false;
+            }
+        };
+        consequence == Consequence::Retry
+    }
+
     /// What a person can do about it once the run has begun.
-    pub fn hint_under_way(&self) -> Option<String> {
-        match self.is_lost_postgresql() {
-            true => Some("bring PostgreSQL back, then run the same command again: it goes on where it was".to_owned()),
-            false => self.hint(),
-        }
+    pub fn hint_under_way(&self, resumable: bool) -> Option<String> {
+        let hint = match self.is_lost_postgresql() {
+            true => format!("bring PostgreSQL back, then {GOES_ON}"),
+            false => self.hint()?,
+        };
+        // Where nothing is recorded, what was written is in the way of another call.
+        Some(if resumable { hint } else { hint.replace(GOES_ON, "run again with --on-existing replace: nothing was recorded") })
     }
 
     /// What a person can do about it.

@@ -122,8 +122,10 @@ impl Jobs {
         let Some(lease) = &self.lease else { return self.chunk(connection, link, chunk, None).await };
         let term = lease.term();
         tokio::select! {
-            result = self.chunk(connection, link, chunk, Some(term)) => result,
+            // First: nothing more is sent by a process that was held up beyond its lease.
+            biased;
             () = term.ended() => Err(CopyError::LeaseLost),
+            result = self.chunk(connection, link, chunk, Some(term)) => result,
         }
     }
 
@@ -166,6 +168,7 @@ impl Jobs {
         }
         tracing::debug!(chunk = chunk.id, rows = finished.tally.rows_read, attempts = chunk.attempts, "chunk done");
         self.work.done(chunk.clone(), &finished).await?;
+        self.copier.meter.add_counted_rows(finished.tally.rows_read);
         failpoint::reach("chunk_recorded");
         Ok(())
     }

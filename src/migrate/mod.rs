@@ -28,7 +28,7 @@ use crate::observe::failpoint;
 use crate::target::{Journal, Link};
 use jobs::Jobs;
 use preflight::Ready;
-use removal::Removal;
+use removal::{Allowance, Removal};
 use report::Circumstances;
 use work::Work;
 
@@ -99,7 +99,7 @@ impl Migration {
             Err(problem) if self.asked.is_cancelled() && (problem.is_the_stop_itself() || problem.is_the_lost_lease()) => {
                 Err(MigrateError::Interrupted { resumable })
             }
-            Err(problem) => Err(MigrateError::Stuck(problem)),
+            Err(problem) => Err(MigrateError::Stuck { problem, resumable }),
         }
     }
 
@@ -135,13 +135,15 @@ impl Migration {
                 Some(RunState::Copying | RunState::Finishing) => tokio::time::sleep(LOOK_AGAIN).await,
             }
         };
+        // The report first: as long as the journal stands, a run that could not tell its figures can be asked again.
+        let report = self.report(removed, &writers_seen).await?;
         if let Some(journal) = &journal {
             journal.remove(&link).await?;
             if let Work::Recorded(work) = &*self.ready.work {
                 work.control.close_journal(work.run).await?;
             }
         }
-        self.report(removed, &writers_seen).await.map(Some)
+        Ok(Some(report))
     }
 
     fn lease_held(&self) -> Result<(), Problem> {
@@ -211,16 +213,33 @@ impl Migration {
         Ok(lost.len())
     }
 
-    /// The last steps, by one process alone; the number of sessions removed.
+    /// The last steps, by one process alone, tried again while a server is away; the number of sessions removed.
     async fn finish(&self, link: &Link, writers_seen: &AtomicBool) -> Result<u64, Problem> {
-        let ready = &self.ready;
         failpoint::reach("finish_taken");
-        let mut connection = ready.source.connect().await?;
+        let started = Instant::now();
         let mut removed = 0;
+        loop {
+            match self.try_to_finish(link, writers_seen, &mut removed).await {
+                Err(problem) if problem.may_pass() && started.elapsed() < self.config.retry_timeout && !self.stop.is_cancelled() => {
+                    tracing::warn!(waiting_seconds = started.elapsed().as_secs(), %problem, "the last steps are tried again");
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+                result => return result.map(|()| removed),
+            }
+        }
+    }
+
+    async fn try_to_finish(&self, link: &Link, writers_seen: &AtomicBool, removed: &mut u64) -> Result<(), Problem> {
+        let ready = &self.ready;
+        let mut connection = ready.source.connect().await?;
         if self.config.on_existing == OnExisting::Replace && !self.config.dry_run {
-            let removal = Removal { target: &ready.target, link, tables: &ready.tables, listed: self.config.clients.as_deref() };
-            removal.census(&mut connection).await?.guard(ready.tables.are_empty(&mut connection).await?, self.config.allow_removals)?;
-            removed = removal.remove(&mut connection).await?;
+            let lease = ready.lease.as_ref().map(|lease| lease.term());
+            let removal = Removal { target: &ready.target, link, tables: &ready.tables, listed: self.config.clients.as_deref(), lease };
+            let census = removal.census(&mut connection).await?;
+            census.guard(ready.tables.are_empty(&mut connection).await?, self.config.allow_removals)?;
+            // What was counted may go, and no more: the tables may be emptied at this moment.
+            let most = self.config.allow_removals.unwrap_or(*removed + census.unknown);
+            removal.remove(&mut connection, Allowance { most, removed }).await?;
         }
         if !writers_seen.load(Ordering::Relaxed) && self.writes_since_start(&mut connection).await? {
             writers_seen.store(true, Ordering::Relaxed);
@@ -230,10 +249,10 @@ impl Migration {
                 work.control.note_writers(work.run).await?;
             }
             failpoint::reach("sessions_removed");
-            work.control.finish_run(work.run, removed).await?;
+            work.control.finish_run(work.run, work.worker, *removed).await?;
             failpoint::reach("run_finished");
         }
-        Ok(removed)
+        Ok(())
     }
 
     /// Whether the server counted writes since the run began; false, too, where it does not count.
@@ -285,10 +304,11 @@ impl Migration {
             source_changed,
             sessions_removed,
             standing: self.ready.standing,
+            on_existing: self.config.on_existing,
             listed: self.config.clients.is_some(),
             quarantine_file: self.config.quarantine_file.as_ref().map(|path| path.display().to_string()),
         };
-        Ok(Report::new(self.ready.work.tally().await?, self.meter.rows(), self.started.elapsed(), circumstances))
+        Ok(Report::new(self.ready.work.tally().await?, self.meter.counted_rows(), self.started.elapsed(), circumstances))
     }
 }
 

@@ -109,12 +109,20 @@ impl Sides {
             may_create(path)?;
         }
         // Where no run was ever recorded there is none to go on with: what speaks against one is said before anything is made.
-        let first = !Control::exists(&mut self.connection).await?;
-        if first {
-            self.may_begin(settings).await?;
+        let mut first = !Control::exists(&mut self.connection).await?;
+        if first && let Err(problem) = self.may_begin(settings).await {
+            // Unless another process made it meanwhile, and what stands in Redis is the run's own.
+            if !Control::exists(&mut self.connection).await? {
+                return Err(problem);
+            }
+            first = false;
         }
         let control = Control::open(&self.source, &self.server, settings.retry_timeout, stop.clone()).await?;
-        let asked = describe(config, settings, &self.target);
+        let digest = match &settings.clients {
+            Some(clients) => Some(self.server.digest(&mut self.connection, clients).await?),
+            None => None,
+        };
+        let asked = describe(config, settings, &self.target, digest.as_deref());
         let open = match control.open_run().await? {
             Some(open) if goes_on(&open, settings, &asked)? => {
                 tracing::info!(run = open.run.id, "going on with an unfinished run");
@@ -153,6 +161,10 @@ impl Sides {
         if !checked {
             match self.may_begin(settings).await {
                 Err(Problem::Standing { examples, .. }) => {
+                    // What stands there may be of a run that another process has begun meanwhile.
+                    if let Some(open) = control.open_run().await?.filter(|open| given_up.is_none() && open.accepts(asked).is_ok()) {
+                        return Ok(open);
+                    }
                     return Err(Problem::Standing { examples, finished: control.finished_with(asked).await? });
                 }
                 checked => checked?,
@@ -176,7 +188,9 @@ impl Sides {
 
     /// Some of the sessions that stand in Redis and are asked for.
     async fn standing(&self, settings: &MigrateConfig) -> Result<Vec<ClientId>, Problem> {
-        let Some(listed) = &settings.clients else { return Ok(self.target.standing_sessions(&self.link, EXAMPLES).await?) };
+        let Some(listed) = &settings.clients else {
+            return Ok(self.target.standing_sessions((!settings.dry_run).then_some(&self.link), EXAMPLES).await?);
+        };
         let mut standing = Vec::new();
         for client in listed.iter().map(|id| ClientId::new(id.as_str())) {
             for kind in [KeyKind::LastPacketId, KeyKind::Messages] {
@@ -196,7 +210,8 @@ impl Sides {
         match settings.on_existing {
             OnExisting::Refuse if !standing.is_empty() => return Err(Problem::Standing { examples: standing.to_vec(), finished: None }),
             OnExisting::Replace if !standing.is_empty() => {
-                let removal = Removal { target: &self.target, link: &self.link, tables: &self.tables, listed: settings.clients.as_deref() };
+                let removal =
+                    Removal { target: &self.target, link: &self.link, tables: &self.tables, listed: settings.clients.as_deref(), lease: None };
                 let census = removal.census(&mut self.connection).await?;
                 tracing::info!(sessions = census.total, unknown_to_postgresql = census.unknown, "sessions stand in Redis and will be replaced");
                 census.guard(self.tables.are_empty(&mut self.connection).await?, settings.allow_removals)?;
@@ -238,6 +253,10 @@ fn goes_on(open: &OpenRun, settings: &MigrateConfig, asked: &str) -> Result<bool
         open.is_idle()?;
         return Ok(false);
     }
+    // Finished by a process that could not tell: it is told again. To replace once more is to begin once more.
+    if open.run.state == RunState::Finished && settings.on_existing == OnExisting::Replace {
+        return Ok(false);
+    }
     match open.accepts(asked) {
         Err(_) if open.run.state == RunState::Finished => Ok(false),
         accepted => Ok(accepted.map(|()| true)?),
@@ -270,11 +289,11 @@ fn sum(planned: &[PlannedChunk]) -> Option<u64> {
 }
 
 /// Everything that decides what is written where, in words: a run goes on only with the same.
-fn describe(config: &Config, settings: &MigrateConfig, target: &Target) -> String {
+fn describe(config: &Config, settings: &MigrateConfig, target: &Target, digest_of_clients: Option<&str>) -> String {
     let rules = &config.rules;
     let scope = match &settings.clients {
         None => "all sessions".to_owned(),
-        Some(clients) => format!("{} named sessions ({:04x})", clients.len(), crate::model::slot_of_key(clients.join("\n").as_bytes())),
+        Some(clients) => format!("{} named sessions ({})", clients.len(), digest_of_clients.unwrap_or_default()),
     };
     let topic = match rules.topic_field {
         TopicField::TopicName => "topicName",

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, HashSet};
 use sqlx::PgConnection;
 
 use super::error::Problem;
+use crate::control::Term;
+use crate::copy::CopyError;
 use crate::model::{ClientId, KeyKind};
 use crate::source::Tables;
 use crate::target::{FoundKey, Link, Target};
@@ -88,25 +90,39 @@ pub(super) struct Removal<'a> {
     pub tables: &'a Tables,
     /// Only these sessions, instead of all.
     pub listed: Option<&'a [String]>,
+    /// The right to write, where it is leased.
+    pub lease: Option<Term<'a>>,
+}
+
+/// What may be removed, and what was.
+pub(super) struct Allowance<'r> {
+    /// The most sessions that may go.
+    pub most: u64,
+    /// Those that went.
+    pub removed: &'r mut u64,
 }
 
 impl Removal<'_> {
     /// Counts, and changes nothing.
     pub(super) async fn census(&self, connection: &mut PgConnection) -> Result<Census, Problem> {
-        self.pass(connection, false).await
+        self.pass(connection, None).await
     }
 
-    /// Removes what PostgreSQL does not know, and says how many sessions that were.
-    pub(super) async fn remove(&self, connection: &mut PgConnection) -> Result<u64, Problem> {
-        Ok(self.pass(connection, true).await?.unknown)
+    /// Removes what PostgreSQL does not know, as far as it may.
+    ///
+    /// # Errors
+    /// [`GuardError::MoreThanAllowed`] when more sessions turn out to be unknown than were counted: the tables may have
+    /// been emptied meanwhile.
+    pub(super) async fn remove(&self, connection: &mut PgConnection, allowance: Allowance<'_>) -> Result<(), Problem> {
+        self.pass(connection, Some(allowance)).await.map(drop)
     }
 
-    async fn pass(&self, connection: &mut PgConnection, removes: bool) -> Result<Census, Problem> {
+    async fn pass(&self, connection: &mut PgConnection, mut allowance: Option<Allowance<'_>>) -> Result<Census, Problem> {
         let mut census = Census::default();
         if let Some(listed) = self.listed {
             for part in listed.chunks(500) {
                 let keys = part.iter().map(|id| FoundKey { client: ClientId::new(id.as_str()), kind: KeyKind::LastPacketId }).collect();
-                self.step(connection, keys, removes, &mut census).await?;
+                self.step(connection, keys, allowance.as_mut(), &mut census).await?;
             }
             return Ok(census);
         }
@@ -114,7 +130,7 @@ impl Removal<'_> {
             let mut cursor = 0;
             loop {
                 let (keys, next) = node.scan(&self.target.prefix, cursor).await?;
-                self.step(connection, keys, removes, &mut census).await?;
+                self.step(connection, keys, allowance.as_mut(), &mut census).await?;
                 cursor = next;
                 if cursor == 0 {
                     break;
@@ -125,7 +141,17 @@ impl Removal<'_> {
     }
 
     /// Judges the keys of one step of the scan, session by session.
-    async fn step(&self, connection: &mut PgConnection, keys: Vec<FoundKey>, removes: bool, census: &mut Census) -> Result<(), Problem> {
+    async fn step(
+        &self,
+        connection: &mut PgConnection,
+        keys: Vec<FoundKey>,
+        mut allowance: Option<&mut Allowance<'_>>,
+        census: &mut Census,
+    ) -> Result<(), Problem> {
+        self.target.check_stop()?;
+        if self.lease.is_some_and(|term| !term.holds()) {
+            return Err(Problem::Copy(CopyError::LeaseLost));
+        }
         let mut sessions: BTreeMap<ClientId, Vec<KeyKind>> = BTreeMap::new();
         for key in keys {
             sessions.entry(key.client).or_default().push(key.kind);
@@ -137,10 +163,18 @@ impl Removal<'_> {
         let unknown: HashSet<String> = self.tables.unknown_of(connection, &ids).await?.into_iter().collect();
         for (client, kinds) in sessions {
             if unknown.contains(client.as_str()) {
-                let counts = self.unknown(&client, &kinds, removes).await?;
+                if let Some(Allowance { most, removed }) = allowance.as_deref()
+                    && **removed >= *most
+                {
+                    return Err(GuardError::MoreThanAllowed { removals: **removed + 1, total: census.total, allowed: *most }.into());
+                }
+                let counts = self.unknown(&client, &kinds, allowance.is_some()).await?;
                 census.total += u64::from(counts);
                 census.unknown += u64::from(counts);
-            } else if !removes {
+                if let Some(allowance) = allowance.as_deref_mut() {
+                    *allowance.removed += u64::from(counts);
+                }
+            } else if allowance.is_none() {
                 census.total += u64::from(self.counts_here(&client, &kinds).await?);
             }
         }
@@ -149,6 +183,10 @@ impl Removal<'_> {
 
     /// Whether an unknown session counts in this step; where sessions are removed, it counts when it goes.
     async fn unknown(&self, client: &ClientId, kinds: &[KeyKind], removes: bool) -> Result<bool, Problem> {
+        if self.target.group(client.as_str()).is_none() {
+            // No call can reach all its keys, and no broker made them.
+            return Ok(false);
+        }
         let types = [self.type_of(client, KeyKind::Messages).await?, self.type_of(client, KeyKind::LastPacketId).await?];
         match types.each_ref().map(String::as_str) {
             ["none", "none"] => self.strays(client, kinds, removes).await,

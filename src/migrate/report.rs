@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::config::OnExisting;
 use crate::model::Tally;
 
 /// Everything that the end of a run tells; the names are those of the JSON document.
@@ -37,6 +38,7 @@ pub(super) struct Circumstances {
     pub source_changed: Option<bool>,
     pub sessions_removed: u64,
     pub standing: bool,
+    pub on_existing: OnExisting,
     pub listed: bool,
     pub quarantine_file: Option<String>,
 }
@@ -74,7 +76,7 @@ fn next_steps(tally: &Tally, circumstances: &Circumstances) -> Vec<String> {
         steps.push("trimmed rows were beyond --message-limit; check that it is the limit of the 2.x broker".to_owned());
     }
     if circumstances.dry_run {
-        steps.push(match circumstances.standing {
+        steps.push(match circumstances.standing && circumstances.on_existing == OnExisting::Refuse {
             true => "sessions stand in Redis already: the copy itself will refuse without --on-existing replace".to_owned(),
             false => "nothing was written: run again without --dry-run".to_owned(),
         });

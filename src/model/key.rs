@@ -1,11 +1,12 @@
 //! The Redis keys of a session and the cluster slot that they live in (contract section 2 and rule 7).
 
-use std::fmt::Write as _;
-
-use super::{ClientId, PacketId};
+use super::ClientId;
 
 /// Number of hash slots of a Redis Cluster.
 pub const SLOTS: u16 = 16_384;
+
+/// The columns of the broker hold ids of up to this many characters.
+const ID_CHARACTERS: usize = 255;
 
 /// The broker's cache prefix, put before every key of every session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,11 +44,9 @@ impl KeyPrefix {
         format!("{}{{{client}}}_last_packet_id", self.0)
     }
 
-    /// The key of one message, from the key of its session's sorted set: appended to `out`.
-    pub fn push_message(out: &mut String, messages_key: &str, packet_id: PacketId) {
-        out.push_str(messages_key);
-        // Writing to a String cannot fail.
-        let _ = write!(out, "_{}", packet_id.get());
+    /// The key of one message, from the key of its session's sorted set.
+    pub fn message(messages_key: &str, packet_id: u16) -> String {
+        format!("{messages_key}_{packet_id}")
     }
 
     /// The slot of all keys of the session, or `None` where they fall into several: an empty hash tag makes Redis hash
@@ -61,17 +60,23 @@ impl KeyPrefix {
     ///
     /// The id ends at the *last* possible ending, so it may hold anything. A key that is not UTF-8 is nobody's.
     pub fn parse(&self, key: &[u8]) -> Option<(ClientId, KeyKind)> {
+        let (id, kind) = self.parts(key)?;
+        // What no column of PostgreSQL can hold is nobody's session, and could not be asked for.
+        (!id.contains('\0') && id.chars().count() <= ID_CHARACTERS).then(|| (ClientId::new(id), kind))
+    }
+
+    fn parts<'k>(&self, key: &'k [u8]) -> Option<(&'k str, KeyKind)> {
         let rest = std::str::from_utf8(key).ok()?.strip_prefix(&*self.0)?.strip_prefix('{')?;
         if let Some(id) = rest.strip_suffix("}_last_packet_id") {
-            return Some((ClientId::new(id), KeyKind::LastPacketId));
+            return Some((id, KeyKind::LastPacketId));
         }
         if let Some(id) = rest.strip_suffix("}_messages") {
-            return Some((ClientId::new(id), KeyKind::Messages));
+            return Some((id, KeyKind::Messages));
         }
         let (id, number) = rest.rsplit_once("}_messages_")?;
         // A number in any other form than the broker writes is another's key.
         let packet_id: u16 = number.parse().ok().filter(|&n: &u16| n != 0 && n.to_string() == number)?;
-        Some((ClientId::new(id), KeyKind::Message(packet_id)))
+        Some((id, KeyKind::Message(packet_id)))
     }
 
     /// Whether the prefix itself holds a complete hash tag: `Some("")` for an empty one, which no cluster can serve;
@@ -138,8 +143,7 @@ mod tests {
         let prefix = KeyPrefix::new("p:");
         for id in ["a", "", "}", "{a}_messages", "x}_messages_7", "}_last_packet_id", "ключ😀", "a b"] {
             let set = prefix.messages(id);
-            let mut message = String::new();
-            KeyPrefix::push_message(&mut message, &set, PacketId::from_column(65_535).unwrap());
+            let message = KeyPrefix::message(&set, 65_535);
             assert_eq!(prefix.parse(set.as_bytes()), Some((ClientId::new(id), KeyKind::Messages)));
             assert_eq!(prefix.parse(message.as_bytes()), Some((ClientId::new(id), KeyKind::Message(65_535))));
             assert_eq!(prefix.parse(prefix.last_packet_id(id).as_bytes()), Some((ClientId::new(id), KeyKind::LastPacketId)));
@@ -164,5 +168,9 @@ mod tests {
             assert_eq!(prefix.parse(key.as_bytes()), None, "{key}");
         }
         assert_eq!(prefix.parse(b"p:{\xff}_messages"), None);
+        assert_eq!(prefix.parse(b"p:{a\0b}_messages"), None);
+        let (longest, longer) = ("é".repeat(255), "é".repeat(256));
+        assert!(prefix.parse(prefix.messages(&longest).as_bytes()).is_some());
+        assert_eq!(prefix.parse(prefix.messages(&longer).as_bytes()), None);
     }
 }

@@ -77,6 +77,25 @@ impl Server {
     }
 }
 
+impl Server {
+    /// A digest of a set of client ids, whatever their order: 16 hexadecimal digits of a SHA-256.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn digest(&self, connection: &mut PgConnection, clients: &[String]) -> Result<String, SourceError> {
+        let mut sorted: Vec<&str> = clients.iter().map(String::as_str).collect();
+        sorted.sort_unstable();
+        // The length before each id: no two lists give one text.
+        let text: String = sorted.iter().map(|id| format!("{}:{id}", id.len())).collect();
+        sqlx::query_scalar("select left(encode(sha256($1::bytea), 'hex'), 16)")
+            .persistent(false)
+            .bind(text.into_bytes())
+            .fetch_one(connection)
+            .await
+            .map_err(SourceError::statement("making a digest of the named sessions"))
+    }
+}
+
 impl Tables {
     /// Reads the catalogue.
     ///

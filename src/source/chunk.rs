@@ -50,7 +50,7 @@ impl<'c> ChunkReader<'c> {
     /// # Errors
     /// A failed statement.
     pub async fn begin(connection: &'c mut PgConnection, tables: &'c Tables) -> Result<Self, SourceError> {
-        sqlx::raw_sql(BEGIN).execute(&mut *connection).await.map_err(SourceError::statement("taking a snapshot"))?;
+        answered("taking a snapshot", sqlx::raw_sql(BEGIN).execute(&mut *connection)).await?;
         Ok(Self { connection, tables })
     }
 
@@ -69,8 +69,7 @@ impl<'c> ChunkReader<'c> {
     /// # Errors
     /// A failed statement.
     pub async fn end(self) -> Result<(), SourceError> {
-        sqlx::raw_sql("commit").execute(self.connection).await.map_err(SourceError::statement("ending a snapshot"))?;
-        Ok(())
+        answered("ending a snapshot", sqlx::raw_sql("commit").execute(self.connection)).await.map(drop)
     }
 
     fn rows(&mut self, sql: &str, scope: &Scope) -> Rows<'_> {
@@ -142,6 +141,14 @@ impl Scope {
     }
 }
 
+/// Waits for the answer to a statement, but not for ever.
+async fn answered<T>(doing: &'static str, statement: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, SourceError> {
+    match tokio::time::timeout(STALL_LIMIT, statement).await {
+        Ok(answer) => answer.map_err(SourceError::statement(doing)),
+        Err(_) => Err(SourceError::Stalled { doing, seconds: STALL_LIMIT.as_secs() }),
+    }
+}
+
 impl Rows<'_> {
     /// The next row with its context.
     ///
@@ -165,10 +172,7 @@ impl Rows<'_> {
         if let Poll::Ready(row) = futures_util::poll!(&mut next) {
             return row.map_err(SourceError::statement(doing));
         }
-        match tokio::time::timeout(STALL_LIMIT, next).await {
-            Ok(row) => row.map_err(SourceError::statement(doing)),
-            Err(_) => Err(SourceError::Stalled { doing, seconds: STALL_LIMIT.as_secs() }),
-        }
+        answered(doing, next).await
     }
 }
 

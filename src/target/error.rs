@@ -92,6 +92,12 @@ pub enum TargetError {
         /// As configured.
         wanted: &'static str,
     },
+    /// Reconnecting could reach another one each time.
+    #[error("Redis is a standalone server, and {count} addresses are given")]
+    SeveralServers {
+        /// How many.
+        count: usize,
+    },
     /// An empty hash tag in the prefix: every session would span slots.
     #[error("the key prefix holds an empty hash tag, so no session can live on a cluster")]
     PrefixSpansSlots,
@@ -135,9 +141,15 @@ impl Remedy {
 }
 
 impl TargetError {
-    /// Whether trying again can help; the tries of a single command are over by then.
+    /// Whether trying again can help. For a command with patience it was tried by then.
     pub fn consequence(&self) -> Consequence {
-        Consequence::Operator
+        match self {
+            Self::Connect { source, .. } | Self::Command { source, .. } => match Remedy::of(source) {
+                Remedy::Retry | Remedy::Reconnect => Consequence::Retry,
+                Remedy::LoadScript | Remedy::WaitForRoom | Remedy::GiveUp => Consequence::Operator,
+            },
+            _ => Consequence::Operator,
+        }
     }
 
     /// What a person can do about it.
@@ -157,6 +169,7 @@ impl TargetError {
             Self::Replica { .. } => "name the master in --redis-url, or use --redis-mode sentinel",
             Self::OtherMode { found, .. } if found == "sentinel" => "name the master that the sentinels watch: --redis-sentinel-master NAME",
             Self::OtherMode { .. } => "set --redis-mode to what the server is, or leave it at auto",
+            Self::SeveralServers { .. } => "give one address; several are the seeds of a cluster, or sentinels with --redis-sentinel-master",
             Self::PrefixSpansSlots => "use the cache prefix that the 2.x broker will use; one with {} cannot work on a cluster",
         };
         Some(text.to_owned())

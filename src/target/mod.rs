@@ -59,6 +59,9 @@ impl Target {
                 }
             }
         };
+        if topology == Topology::Standalone && config.seeds.len() > 1 {
+            return Err(TargetError::SeveralServers { count: config.seeds.len() });
+        }
         if topology == Topology::Cluster && prefix.own_hash_tag() == Some("") {
             return Err(TargetError::PrefixSpansSlots);
         }
@@ -103,6 +106,14 @@ impl Target {
             Topology::Cluster => self.prefix.slot(client),
             Topology::Standalone | Topology::Sentinel => Some(0),
         }
+    }
+
+    /// Between two steps of something long: whether a person wants to stop.
+    ///
+    /// # Errors
+    /// [`TargetError::Stopped`] when so.
+    pub fn check_stop(&self) -> Result<(), TargetError> {
+        if self.patience.stop.is_cancelled() { Err(TargetError::Stopped) } else { Ok(()) }
     }
 
     /// What the deployment is.

@@ -3,7 +3,6 @@
 use redis::Cmd;
 
 use super::batch::{Batch, WriteMode};
-use super::node::Node;
 use super::{Journal, Link, Target, TargetError, link};
 use crate::model::{ClientId, KeyKind, KeyPrefix, LastPacketId, Millis, PacketId, SerialNumber};
 use crate::observe::failpoint;
@@ -78,19 +77,22 @@ impl Target {
     }
 
     /// The first keys of sessions that stand under the prefix, at most `most`; each node is looked through to its end when
-    /// there are none. A probe whose process died is no session: it is removed.
+    /// there are none. A probe whose process died is no session: it is removed, by `link` where one may write.
     ///
     /// # Errors
     /// A failed command.
-    pub async fn standing_sessions(&self, link: &Link, most: usize) -> Result<Vec<ClientId>, TargetError> {
+    pub async fn standing_sessions(&self, link: Option<&Link>, most: usize) -> Result<Vec<ClientId>, TargetError> {
         let mut standing: Vec<ClientId> = Vec::new();
         for node in &mut self.masters().await? {
             let mut cursor = 0;
             loop {
+                self.check_stop()?;
                 let (found, next) = node.scan(&self.prefix, cursor).await?;
                 for key in found {
                     if key.client.as_str().starts_with(PROBE) {
-                        link.remove_session(&self.prefix, &key.client).await?;
+                        if let Some(link) = link {
+                            link.remove_session(&self.prefix, &key.client).await?;
+                        }
                         continue;
                     }
                     if !standing.contains(&key.client) {
@@ -114,7 +116,7 @@ impl Target {
         match kind {
             KeyKind::Messages => self.prefix.messages(client.as_str()),
             KeyKind::LastPacketId => self.prefix.last_packet_id(client.as_str()),
-            KeyKind::Message(number) => format!("{}_{number}", self.prefix.messages(client.as_str())),
+            KeyKind::Message(number) => KeyPrefix::message(&self.prefix.messages(client.as_str()), number),
         }
     }
 }
@@ -123,11 +125,3 @@ impl Target {
 const PROBE: &str = "tbmq-migrate:probe:";
 /// The probe's message is gone by itself should the process die between the two calls.
 const PROBE_LIFE_MS: i64 = 60_000;
-
-/// A node as part of a pass over all keys.
-impl Node {
-    /// host:port.
-    pub fn address(&self) -> &str {
-        &self.address
-    }
-}

@@ -67,11 +67,14 @@ fn mended_rows_leave_the_list_with_the_next_run() {
 }
 
 #[test]
-fn a_chunk_that_is_read_again_lists_its_rows_once() {
+fn a_chunk_that_is_read_again_lists_what_is_still_broken_once() {
     let scene = scene_with_broken_rows();
     super::scene::assert_died(&scene.migrate().env("TBMQ_MIGRATE_FAILPOINT", "chunk_written").run());
     assert_eq!(scene.sql("select count(*) from tbmq_migrate.quarantine"), "2");
     scene.let_leases_run_out();
-    assert_ends(&scene.migrate().run(), 10, &[]);
-    assert_eq!(scene.sql("select count(*) from tbmq_migrate.quarantine"), "2");
+    scene.sql("update device_publish_msg set packet_type = 'PUBREL' where packet_type = 'PUBACK'");
+    let outcome = scene.migrate().arg("--json").run();
+    assert_ends(&outcome, 10, &[]);
+    assert_eq!(outcome.json()["quarantined"], 1);
+    assert_eq!(scene.sql("select reason from tbmq_migrate.quarantine"), "packet_id_out_of_range");
 }

@@ -63,14 +63,11 @@ fn the_chunks_of_a_killed_process_are_taken_over_when_its_lease_is_over() {
     assert_died(&killed.wait());
     // The others do the rest, and then wait for what the dead one holds.
     wait_until("the others to wait", || {
-        let open = scene.sql(
-            "select count(*) filter (where w.pid is distinct from (select min(pid) from tbmq_migrate.worker where false)), count(*)
-             from tbmq_migrate.chunk c left join tbmq_migrate.worker w on w.id = c.worker_id where c.state <> 'done'",
-        );
-        let of_the_dead = scene.sql(&format!(
-            "select count(*) from tbmq_migrate.chunk c join tbmq_migrate.worker w on w.id = c.worker_id where c.state = 'claimed' and w.pid = {pid}"
+        let left = scene.sql(&format!(
+            "select count(*), count(*) filter (where c.state = 'claimed' and w.pid = {pid})
+             from tbmq_migrate.chunk c left join tbmq_migrate.worker w on w.id = c.worker_id where c.state <> 'done'"
         ));
-        open.split('|').nth(1) == Some(of_the_dead.as_str())
+        left.split_once('|').is_some_and(|(all, of_the_dead)| all == of_the_dead)
     });
     scene.sql(&format!("update tbmq_migrate.worker set expires_at = clock_timestamp() where pid = {pid}"));
     for process in others {
