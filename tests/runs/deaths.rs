@@ -30,14 +30,14 @@ impl<'s, F: Fn() -> Tool> Begun<'s, F> {
     }
 
     /// Dies at a place, runs the same again, and compares what is there with `expected`.
-    fn dies_and_goes_on(&self, place: &str, expected: &Keyspace) {
+    fn dies_and_goes_on(&self, place: &str, expected: &Keyspace, chunks: &str) {
         assert_died(&(self.call)().env("TBMQ_MIGRATE_FAILPOINT", place).run());
         self.scene.let_leases_run_out();
         let outcome = (self.call)().run();
         assert_stock_is_carried(&outcome, place);
         assert_same(&self.scene.contents(), expected, place);
         let left = self.scene.sql("select count(*) filter (where state = 'done'), count(*) from tbmq_migrate.chunk");
-        assert_eq!(left, "12|12", "{place}");
+        assert_eq!(left, format!("{chunks}|{chunks}"), "{place}");
     }
 }
 
@@ -62,7 +62,7 @@ fn a_run_that_dies_at_any_step_goes_on_to_the_same_end() {
     ] {
         scene.redis.cli(&["FLUSHALL"]);
         begun.set_back();
-        begun.dies_and_goes_on(place, &expected);
+        begun.dies_and_goes_on(place, &expected, "12");
     }
 }
 
@@ -99,7 +99,8 @@ fn a_replacing_run_that_dies_at_any_step_goes_on_to_the_same_end() {
         scene.redis.cli(&["FLUSHALL"]);
         before.iter().for_each(|line| drop(scene.redis.cli(&line.split(' ').collect::<Vec<_>>())));
         begun.set_back();
-        begun.dies_and_goes_on(place, &expected);
+        // A run that was over is not told again: to replace once more is another run, of one chunk here.
+        begun.dies_and_goes_on(place, &expected, if place == "run_finished" { "13" } else { "12" });
     }
 }
 

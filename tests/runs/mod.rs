@@ -1,6 +1,7 @@
 //! The life of a `migrate` run: interrupted, shared, repeated, restricted to some sessions, and what it says at its end.
 
 mod deaths;
+mod fences;
 mod output;
 mod quarantine;
 mod rates;

@@ -70,6 +70,12 @@ fn another_list_of_sessions_is_another_run() {
     scene.let_leases_run_out();
     assert_ends(&scene.migrate().args(["--client", "a-02"]).run(), 4, &["was interrupted and had other settings: 1 named session"]);
     assert_ends(&scene.migrate().args(["--client", "a-01"]).run(), 0, &[]);
+    // What stands between braces decides the slot, but not which session is meant.
+    let died = scene.migrate().args(["--client", "{x}a", "--client", "b"]).env("TBMQ_MIGRATE_FAILPOINT", "run_begun").run();
+    super::scene::assert_died(&died);
+    scene.let_leases_run_out();
+    assert_ends(&scene.migrate().args(["--client", "{x}c", "--client", "b"]).run(), 4, &["was interrupted and had other settings: 2 named"]);
+    assert_ends(&scene.migrate().args(["--client", "b", "--client", "{x}a"]).run(), 0, &[]);
 }
 
 #[test]

@@ -41,6 +41,14 @@ fn a_server_that_is_not_what_the_mode_says_is_refused() {
 }
 
 #[test]
+fn two_servers_that_form_nothing_together_are_refused() {
+    let (first, second, sessions) = (Redis::start(), Redis::start(), Sessions::new(1, 1));
+    let outcome = migrate(&sessions.load(), &format!("{},{}", first.url(), second.url())).run();
+    assert_refused(&outcome, 4, &["a standalone server, and 2 addresses are given", "hint: give one address"]);
+    assert!(first.keyspace().0.is_empty() && second.keyspace().0.is_empty());
+}
+
+#[test]
 fn a_replica_is_refused_and_the_way_out_named() {
     let (redis, sessions) = (Redis::start(), Sessions::new(1, 1));
     let port = redis.port.to_string();
