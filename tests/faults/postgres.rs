@@ -2,6 +2,7 @@
 
 use super::{assert_stuck, let_leases_run_out, wait_for_keys};
 use crate::sessions::{Sessions, migrate};
+use crate::support::poll::wait_until;
 use crate::support::postgres::Postgres;
 use crate::support::redis::Redis;
 
@@ -21,8 +22,10 @@ fn a_restart_a_crash_and_ended_sessions_are_survived() {
     server.start_again();
     for keys in [1400, 1800] {
         wait_for_keys(&mut run, &redis, keys);
-        let ended = server.admin().psql("select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'tbmq-migrate'");
-        assert!(ended.parse::<u32>().unwrap() > 0);
+        wait_until("a session of the tool to end", || {
+            let end = "select count(pg_terminate_backend(pid)) > 0 from pg_stat_activity where application_name = 'tbmq-migrate'";
+            server.admin().psql(end) == "t"
+        });
     }
     sessions.assert_all_migrated(&run.wait());
     sessions.assert_stand_in(&redis.keyspace(), "");
