@@ -43,6 +43,7 @@ install_missing() {
   local missing=()
   find_postgres || missing+=(postgresql)
   { command -v redis-server && command -v redis-cli; } >/dev/null || missing+=(redis-server)
+  command -v openssl >/dev/null || missing+=(openssl) # the tests of TLS make certificates
   if [ ${#missing[@]} -gt 0 ]; then
     command -v apt-get >/dev/null || die "please install: ${missing[*]}"
     [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || die "please install, as root: apt-get install ${missing[*]}"
