@@ -274,6 +274,11 @@ pub(super) fn place(path: &Path, text: &str, byte: usize) -> Place {
     Place { path: path.into(), line }
 }
 
+/// The nearest word where it is so near that it may have been meant: a security setting must not be guessed.
+pub(super) fn meant<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    nearest(word, known).filter(|other| strsim::jaro_winkler(word, other) >= 0.8)
+}
+
 /// The known word that is most like the one given: by its letters in order for a slip of the finger, by its pairs of letters for a part of a name.
 pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |other: &str| strsim::jaro_winkler(word, other) + strsim::sorensen_dice(word, other);

@@ -10,7 +10,7 @@ use secrecy::SecretString;
 
 use super::address::{self, Address, AddressProblem, Host, Plus, encode};
 use super::error::{ConfigError, Problem};
-use super::layers::{Layers, check_readable, nearest};
+use super::layers::{Layers, check_readable, meant, nearest};
 use super::setting::Setting;
 
 /// The checked address of the source.
@@ -57,7 +57,7 @@ impl PostgresProblem {
         match self {
             Self::Scheme => Some("write postgres://USER:PASSWORD@HOST:PORT/DATABASE, or jdbc:postgresql://HOST:PORT/DATABASE".into()),
             Self::SeveralHosts => Some("name the primary alone: a copy must not change servers half way".into()),
-            Self::SslMode(value) => nearest(value, SSL_MODES.iter().copied()).map(|mode| format!("did you mean {mode}?")),
+            Self::SslMode(value) => meant(value, SSL_MODES.iter().copied()).map(|mode| format!("did you mean {mode}?")),
             Self::UnknownParameter { nearest, .. } => Some(format!("did you mean {nearest}?")),
             Self::UnnamedParameter => Some("in a password write ? as %3F and & as %26".into()),
             Self::Unsupported(_) => Some("leave it out, if the connection is safe without it".into()),
@@ -413,7 +413,7 @@ mod tests {
                 "has the sslmode \"verify-fully\", which is none of disable, allow",
                 Some("did you mean verify-full?"),
             ),
-            ("jdbc:postgresql://h/d?sslmode=on", "has the sslmode \"on\"", Some("did you mean")),
+            ("jdbc:postgresql://h/d?sslmode=on", "has the sslmode \"on\"", None),
             ("postgres://h/d?sslmod=require", "has the parameter sslmod, which", Some("did you mean sslmode?")),
             ("postgres://h/d?channel_binding=require", "requires channel_binding", Some("leave it out")),
             ("postgres://h/d?port=none", "has a port that is not", None),
