@@ -22,7 +22,7 @@ pub use removal::{Census, GuardError};
 pub use report::Report;
 
 use crate::config::{Config, MigrateConfig, OnExisting};
-use crate::control::{Lease, RunState};
+use crate::control::RunState;
 use crate::copy::{Copier, CopyError, InFlight, Meter, Pace};
 use crate::observe::failpoint;
 use crate::target::{Journal, Link};
@@ -311,6 +311,3 @@ impl Migration {
         Ok(Report::new(self.ready.work.tally().await?, self.meter.counted_rows(), self.started.elapsed(), circumstances))
     }
 }
-
-/// The right to write is part of what is ready; a run without one is of this process alone.
-pub(crate) type Leased = Option<Arc<Lease>>;

@@ -8,7 +8,6 @@ use sqlx::PgConnection;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::Leased;
 use super::error::Problem;
 use super::removal::Removal;
 use super::work::{MemoryWork, RecordedWork, Work};
@@ -29,7 +28,7 @@ pub(super) struct Ready {
     pub target: Target,
     pub rules: Rules,
     pub work: Arc<Work>,
-    pub lease: Leased,
+    pub lease: Option<Arc<Lease>>,
     pub writes_at_start: Option<WriteCount>,
     /// Keys of the journal of a run that goes on.
     pub journal: Vec<String>,
@@ -85,20 +84,20 @@ impl Sides {
         let writes_at_start = self.tables.write_count(&mut self.connection).await?;
         let planned = self.plan(settings).await?;
         let estimated_rows = sum(&planned);
-        let work = Work::Memory(MemoryWork::new(planned, file));
-        Ok(self.ready(
-            config,
-            Begun {
-                work,
-                lease: None,
-                writes_at_start,
-                journal: Vec::new(),
-                finished: false,
-                own_number: now.0,
-                standing: !standing.is_empty(),
-                estimated_rows,
-            },
-        ))
+        Ok(Ready {
+            work: Arc::new(Work::Memory(MemoryWork::new(planned, file))),
+            source: self.source,
+            tables: self.tables,
+            target: self.target,
+            rules: config.rules,
+            lease: None,
+            writes_at_start,
+            journal: Vec::new(),
+            finished: false,
+            own_number: now.0,
+            standing: !standing.is_empty(),
+            estimated_rows,
+        })
     }
 
     async fn recorded(mut self, config: &Config, settings: &MigrateConfig, stop: &CancellationToken) -> Result<Ready, Problem> {
@@ -134,10 +133,14 @@ impl Sides {
         failpoint::reach("run_begun");
         let lease = Lease::take(&control, open.run.id, stop.clone()).await?;
         let estimated_rows = control.estimated_rows(open.run.id).await?;
-        let work = Work::Recorded(RecordedWork { control, run: open.run.id, worker: lease.worker, held: Mutex::default() });
         let run = open.run;
-        let begun = Begun {
-            work,
+        let work = RecordedWork { control, run: run.id, worker: lease.worker, held: Mutex::default() };
+        Ok(Ready {
+            work: Arc::new(Work::Recorded(work)),
+            source: self.source,
+            tables: self.tables,
+            target: self.target,
+            rules: config.rules,
             lease: Some(Arc::new(lease)),
             writes_at_start: run.writes_at_start,
             journal: run.journal,
@@ -145,8 +148,7 @@ impl Sides {
             own_number: run.id,
             standing: false,
             estimated_rows,
-        };
-        Ok(self.ready(config, begun))
+        })
     }
 
     /// Begins a run in place of one that is given up: only when nothing speaks against it does that one go.
@@ -228,23 +230,6 @@ impl Sides {
             None => Ok(self.tables.plan(&mut self.connection).await?),
         }
     }
-
-    fn ready(self, config: &Config, begun: Begun) -> Ready {
-        Ready {
-            source: self.source,
-            tables: self.tables,
-            target: self.target,
-            rules: config.rules,
-            work: Arc::new(begun.work),
-            lease: begun.lease,
-            writes_at_start: begun.writes_at_start,
-            journal: begun.journal,
-            finished: begun.finished,
-            own_number: begun.own_number,
-            standing: begun.standing,
-            estimated_rows: begun.estimated_rows,
-        }
-    }
 }
 
 /// Whether this call goes on with a run that was found; false where it begins another one in its place.
@@ -261,17 +246,6 @@ fn goes_on(open: &OpenRun, settings: &MigrateConfig, asked: &str) -> Result<bool
         Err(_) if open.run.state == RunState::Finished => Ok(false),
         accepted => Ok(accepted.map(|()| true)?),
     }
-}
-
-struct Begun {
-    work: Work,
-    lease: Leased,
-    writes_at_start: Option<WriteCount>,
-    journal: Vec<String>,
-    finished: bool,
-    own_number: i64,
-    standing: bool,
-    estimated_rows: Option<u64>,
 }
 
 fn create(path: &Path) -> Result<File, Problem> {

@@ -138,11 +138,6 @@ impl Tally {
     pub fn anything_quarantined(&self) -> bool {
         self.quarantined > 0 || self.invalid_contexts > 0
     }
-
-    /// Whether every row read has exactly one outcome.
-    pub fn adds_up(&self) -> bool {
-        self.rows_read == self.messages_migrated + self.expired_by_interval + self.expired_by_ttl + self.superseded + self.trimmed + self.quarantined
-    }
 }
 
 impl std::ops::AddAssign for Tally {
