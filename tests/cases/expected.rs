@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::support::keyspace::{Keyspace, Value};
-use crate::support::tool::Outcome;
+use crate::support::tool::{FIGURES, Outcome};
 
 /// `expected.json`.
 #[derive(Deserialize)]
@@ -50,20 +50,6 @@ enum Wanted {
     Other { r#type: String },
 }
 
-const COUNTS: [&str; 11] = [
-    "sessions",
-    "rows_read",
-    "messages_migrated",
-    "expired_by_interval",
-    "expired_by_ttl",
-    "superseded",
-    "trimmed",
-    "quarantined",
-    "orphan_messages",
-    "invalid_contexts",
-    "sessions_removed",
-];
-
 impl Expected {
     /// All differences, in words.
     pub fn differences(&self, outcome: &Outcome, quarantine: &str, keys: &Keyspace) -> Vec<String> {
@@ -86,14 +72,14 @@ impl Expected {
             }
             return;
         };
-        if let Some(name) = counts.keys().find(|name| !COUNTS.contains(&name.as_str())) {
+        if let Some(name) = counts.keys().find(|name| !FIGURES.contains(&name.as_str())) {
             found.push(format!("expected.json: no count is called {name}"));
         }
         let Ok(report) = serde_json::from_str::<Json>(&outcome.stdout) else {
             found.push(format!("no JSON report: {:?}", outcome.stdout));
             return;
         };
-        for name in COUNTS {
+        for name in FIGURES {
             let wanted = counts.get(name).copied().unwrap_or(0);
             if report[name].as_u64() != Some(wanted) {
                 found.push(format!("{name} is {} instead of {wanted}", report[name]));

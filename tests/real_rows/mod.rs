@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use crate::support::keyspace::{Keyspace, Value};
 use crate::support::postgres::{Database, Postgres};
 use crate::support::redis::Redis;
-use crate::support::tool::{Outcome, Tool};
+use crate::support::tool::{FIGURES, Outcome, Tool};
 use delivered::{MEMBER_WITHOUT_ROWS, MEMBERS};
 use wanted::{NEWEST_ROW_MS, Wanted, WantedValue, file};
 
@@ -50,17 +50,7 @@ fn check_against_the_contract(options: &[&str], limit: usize, expected_counts: [
     for (name, count) in expected_counts {
         assert_eq!(wanted.counts.get(name), Some(&count), "the reading of {name}");
     }
-    for name in [
-        "sessions",
-        "rows_read",
-        "messages_migrated",
-        "expired_by_interval",
-        "expired_by_ttl",
-        "superseded",
-        "trimmed",
-        "quarantined",
-        "orphan_messages",
-    ] {
+    for name in FIGURES {
         assert_eq!(report[name], wanted.counts.get(name).copied().unwrap_or(0), "{name}");
     }
     for (key, value) in &wanted.keys {

@@ -10,6 +10,21 @@ use std::time::{Duration, Instant};
 use super::guard::run;
 use super::poll::wait_until;
 
+/// The figures of a run's report that count something, by their names in the JSON.
+pub const FIGURES: [&str; 11] = [
+    "sessions",
+    "rows_read",
+    "messages_migrated",
+    "expired_by_interval",
+    "expired_by_ttl",
+    "superseded",
+    "trimmed",
+    "quarantined",
+    "orphan_messages",
+    "invalid_contexts",
+    "sessions_removed",
+];
+
 /// How long one run may take before the test kills it.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// All that the binary inherits: none of the variables it reads as settings.
