@@ -7,16 +7,21 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 
-use crate::config::{Group, Kind, Layers, Origin, SETTINGS, Spec};
+use crate::config::{Command, Kind, Layers, Origin, SETTINGS, Spec, is_listed};
 
 /// The options that every command takes.
 pub(super) fn of_every_command() -> impl Iterator<Item = Arg> {
-    options(|spec| spec.group != Group::Migrate).map(|arg| arg.global(true))
+    options(|spec| spec.commands.is_empty()).map(|arg| arg.global(true))
 }
 
-/// The options of `migrate` alone, as far as `keep` keeps them.
-pub(super) fn of_migrate(keep: fn(&Spec) -> bool) -> impl Iterator<Item = Arg> {
-    options(move |spec| spec.group == Group::Migrate && keep(spec))
+/// The options that this command takes and not every command does.
+pub(super) fn of(command: Command) -> impl Iterator<Item = Arg> {
+    options(move |spec| spec.is_of(command))
+}
+
+/// The options of single commands that `config` shows too.
+pub(super) fn of_config() -> impl Iterator<Item = Arg> {
+    options(|spec| !spec.commands.is_empty() && is_listed(spec))
 }
 
 /// The options that are kept; what one excludes is told to clap where that is kept too.

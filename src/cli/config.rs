@@ -3,16 +3,15 @@
 use super::exit::ExitCode;
 use super::failure::Failure;
 use super::{arguments, stdout, with_example};
-use crate::config::{Listed, is_listed};
+use crate::config::Listed;
 
 pub(super) const NAME: &str = "config";
 const EXAMPLE: &[&str] = &["tbmq-migrate config --config tbmq-migrate.toml --tbmq-env tb-mqtt-broker.env"];
 const NOT_SET: &str = "(not set)";
 
-/// The command; it takes the options of `migrate` too, so that it shows what they would come to.
+/// The command; it takes the options of single commands too, so that it shows what they would come to.
 pub(super) fn command() -> clap::Command {
-    let command =
-        clap::Command::new(NAME).about("Print each setting with the place that it came from, secrets hidden").args(arguments::of_migrate(is_listed));
+    let command = clap::Command::new(NAME).about("Print each setting with the place that it came from, secrets hidden").args(arguments::of_config());
     with_example(command, EXAMPLE)
 }
 

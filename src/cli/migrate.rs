@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::exit::ExitCode;
 use super::failure::Failure;
 use super::{arguments, report, stdout, with_example};
-use crate::config::{Config, MigrateConfig};
+use crate::config::{Command, Config, MigrateConfig};
 use crate::migrate::{MigrateError, Migration};
 use crate::observe::progress::{Progress, Sample};
 
@@ -21,7 +21,7 @@ const EXAMPLE: &[&str] = &[
 pub(super) fn command() -> clap::Command {
     let command = clap::Command::new("migrate")
         .about("Copy all persistent device sessions from PostgreSQL to Redis, once; run again, an interrupted run goes on")
-        .args(arguments::of_migrate(|_| true));
+        .args(arguments::of(Command::Migrate));
     with_example(command, EXAMPLE)
 }
 
@@ -34,11 +34,12 @@ pub async fn run(config: Config, settings: MigrateConfig) -> Result<ExitCode, Fa
     stop_on_signals(stop.clone())?;
     let migration = Migration::prepare(&config, &settings, stop).await.map_err(failure)?;
     let meter = Arc::clone(&migration.meter);
-    let progress = Progress::start(&config.output, migration.estimated_rows(), move || Sample { rows: meter.rows(), sessions: meter.sessions() });
+    let progress =
+        Progress::start(&config.target.output, migration.estimated_rows(), move || Sample { rows: meter.rows(), sessions: meter.sessions() });
     let result = migration.run().await;
     drop(progress);
     let report = result.map_err(failure)?;
-    stdout::write(&match config.output.json {
+    stdout::write(&match config.target.output.json {
         true => report::json(&report)?,
         false => report::text(&report),
     })?;

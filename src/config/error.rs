@@ -116,6 +116,8 @@ pub enum Problem {
     NotSeconds(String),
     #[error("{value:?} is not between {min_seconds} s and {max_seconds} s, in whole seconds")]
     DurationOutOfRange { value: String, min_seconds: u64, max_seconds: u64 },
+    #[error("{0:?} is not a percentage from 0.01% to 100%")]
+    NotAShare(String),
     #[error("{value:?} is none of {}", words.join(", "))]
     NotAChoice { value: String, words: &'static [&'static str] },
     #[error("cannot read {}: {reason}", path.display())]
@@ -134,6 +136,7 @@ impl Problem {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NotADuration(_) => Some("write it as in 30s, 5min or 7d".into()),
+            Self::NotAShare(_) => Some("write it as in 5% or 0.5%".into()),
             Self::NoUnit(value) => Some(format!("say the unit, as in {value}s")),
             Self::NotAChoice { value, words } => nearest(value, words.iter().copied()).map(|word| format!("did you mean {word}?")),
             Self::Address(problem) => problem.hint().map(Into::into),

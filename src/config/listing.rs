@@ -20,9 +20,9 @@ pub struct Listed {
     pub origin: Option<String>,
 }
 
-/// Whether `config` shows, and takes, this setting: all but what is about one single run of `migrate`.
+/// Whether `config` shows, and takes, this setting: all but what is about one single run of a command.
 pub fn is_listed(spec: &Spec) -> bool {
-    spec.in_file || spec.group != Group::Migrate
+    spec.in_file || spec.group != Group::Run
 }
 
 pub(super) fn list(layers: &Layers) -> Result<Vec<Listed>, ConfigError> {
@@ -53,7 +53,9 @@ fn value(layers: &Layers, setting: Setting) -> Result<Option<String>, ConfigErro
             redis::redacted(texts, mode).map_err(|problem| layers.wrong(setting, problem))?
         }
         Kind::Paths | Kind::ClientIds => texts.join(", "),
-        Kind::Text | Kind::Choice(_) | Kind::Integer { .. } | Kind::Duration { .. } | Kind::Path | Kind::Flag | Kind::Count => last.clone(),
+        Kind::Text | Kind::Share | Kind::Choice(_) | Kind::Integer { .. } | Kind::Duration { .. } | Kind::Path | Kind::Flag | Kind::Count => {
+            last.clone()
+        }
     };
     Ok(Some(shown))
 }

@@ -89,7 +89,7 @@ impl ClientProblem {
             Self::TooLong(_) | Self::Nul(_) | Self::NotUtf8(_) => {
                 Some("TBMQ cannot have such a client: PostgreSQL keeps an id as text of at most 255 characters")
             }
-            Self::EmptyFile(_) => Some("write one client id a line, or leave the option out to migrate all"),
+            Self::EmptyFile(_) => Some("write one client id a line, or leave the option out for all"),
         }
     }
 }
@@ -109,19 +109,24 @@ impl MigrateConfig {
             retry_timeout: layers.duration(Setting::RetryTimeout)?,
             quarantine_file: layers.path(Setting::QuarantineFile)?,
         };
-        // On the command line alone this is a wrong usage, and clap refuses it; here one of the two comes from a file.
-        if config.restart && config.stateless {
-            return Err(ConfigError::Conflict {
-                one: layers.name_of(Setting::Restart),
-                other: layers.name_of(Setting::Stateless),
-                hint: "a stateless run keeps nothing that could be forgotten: leave one of them out",
-            });
-        }
+        restart_goes_with_state(layers, config.restart, config.stateless)?;
         Ok(config)
     }
 }
 
-fn read_clients(layers: &Layers) -> Result<Option<Vec<String>>, ConfigError> {
+/// On the command line alone this is a wrong usage, and clap refuses it; here one of the two comes from a file.
+pub(super) fn restart_goes_with_state(layers: &Layers, restart: bool, stateless: bool) -> Result<(), ConfigError> {
+    if restart && stateless {
+        return Err(ConfigError::Conflict {
+            one: layers.name_of(Setting::Restart),
+            other: layers.name_of(Setting::Stateless),
+            hint: "a stateless run keeps nothing that could be forgotten: leave one of them out",
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn read_clients(layers: &Layers) -> Result<Option<Vec<String>>, ConfigError> {
     let mut clients = Vec::new();
     // Not by `texts`: a NUL there is told with the number of its id.
     if let Some(given) = layers.get(Setting::Client) {

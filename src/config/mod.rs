@@ -15,6 +15,7 @@ mod postgres;
 mod redis;
 mod setting;
 mod tbmq_env;
+mod verify;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -28,8 +29,9 @@ pub use origin::{Origin, Place};
 pub use output::{ColorChoice, LogFormat, OutputConfig, Verbosity};
 pub use postgres::{PostgresConfig, PostgresProblem};
 pub use redis::{RedisConfig, RedisMode, RedisProblem, RedisSeed};
-pub use setting::{Group, Kind, SETTINGS, Setting, Spec};
+pub use setting::{Command, Group, Kind, SETTINGS, Setting, Spec};
 pub use tbmq_env::LineProblem;
+pub use verify::{CompareConfig, ExplainConfig, Level, RepairConfig, Share, VerifyConfig};
 
 use crate::model::Rules;
 
@@ -41,6 +43,13 @@ pub const LOG_VARIABLE: &str = "TBMQ_MIGRATE_LOG";
 pub struct Config {
     /// The source.
     pub postgres: PostgresConfig,
+    /// The target, and what does not depend on the source.
+    pub target: TargetConfig,
+}
+
+/// What a command needs that works on Redis, with or without PostgreSQL.
+#[derive(Debug, Clone)]
+pub struct TargetConfig {
     /// The target.
     pub redis: RedisConfig,
     /// What every key begins with; may be empty.
@@ -87,8 +96,15 @@ impl Settings {
     /// # Errors
     /// A value that cannot be used, or an address that is not set.
     pub fn config(&self) -> Result<Config, ConfigError> {
-        Ok(Config {
-            postgres: PostgresConfig::read(&self.layers)?.ok_or(ConfigError::NotSet(Setting::PostgresUrl))?,
+        Ok(Config { postgres: PostgresConfig::read(&self.layers)?.ok_or(ConfigError::NotSet(Setting::PostgresUrl))?, target: self.target()? })
+    }
+
+    /// The settings of a command that works on Redis alone.
+    ///
+    /// # Errors
+    /// A value that cannot be used, or an address that is not set.
+    pub fn target(&self) -> Result<TargetConfig, ConfigError> {
+        Ok(TargetConfig {
             redis: RedisConfig::read(&self.layers)?.ok_or(ConfigError::NotSet(Setting::RedisUrl))?,
             key_prefix: self.layers.text(Setting::KeyPrefix)?.unwrap_or_default().to_owned(),
             rules: self.rules()?,
@@ -104,6 +120,30 @@ impl Settings {
         MigrateConfig::read(&self.layers)
     }
 
+    /// The settings of `verify` alone.
+    ///
+    /// # Errors
+    /// A value that cannot be used, or two that exclude each other.
+    pub fn verify(&self) -> Result<VerifyConfig, ConfigError> {
+        VerifyConfig::read(&self.layers)
+    }
+
+    /// The settings of `repair` alone.
+    ///
+    /// # Errors
+    /// A value that cannot be used, or no report.
+    pub fn repair(&self) -> Result<RepairConfig, ConfigError> {
+        RepairConfig::read(&self.layers)
+    }
+
+    /// The settings of `explain` alone.
+    ///
+    /// # Errors
+    /// A value that cannot be used.
+    pub fn explain(&self) -> Result<ExplainConfig, ConfigError> {
+        ExplainConfig::read(&self.layers)
+    }
+
     /// Every setting as it may be shown, checked as far as it is set.
     ///
     /// # Errors
@@ -114,6 +154,7 @@ impl Settings {
         self.rules()?;
         self.output()?;
         self.migrate()?;
+        self.verify()?;
         listing::list(&self.layers)
     }
 

@@ -3,7 +3,7 @@
 //! The command line, the environment, the config file, the TBMQ env files, the output of `config` and the error texts are all read from it,
 //! so a name cannot differ between two of them. A setting is added by one variant and one row.
 
-use crate::config::{migrate::OnExisting, output::ColorChoice, output::LogFormat, redis::RedisMode};
+use crate::config::{migrate::OnExisting, output::ColorChoice, output::LogFormat, redis::RedisMode, verify::Level};
 use crate::model::{Rules, TopicField};
 
 /// One setting. The order is that of [`SETTINGS`], of `--help` and of the output of `config`.
@@ -44,6 +44,25 @@ pub enum Setting {
     ChunkTime,
     RetryTimeout,
     QuarantineFile,
+    Level,
+    Sample,
+    SettleTimeout,
+    DeadlineTolerance,
+    Report,
+    RedisOnly,
+    Execute,
+    DeleteExtra,
+    ShowPayload,
+}
+
+/// A command that has options of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are the words of the command line")]
+pub enum Command {
+    Migrate,
+    Verify,
+    Repair,
+    Explain,
 }
 
 /// What the text of a setting must be.
@@ -79,6 +98,8 @@ pub enum Kind {
     Paths,
     /// Client ids, in the order given.
     ClientIds,
+    /// A part of the whole as a percentage, from 0.01% to 100%.
+    Share,
     /// Off unless given.
     Flag,
     /// A flag that counts how often it was given.
@@ -98,8 +119,8 @@ pub enum Group {
     Files,
     /// What is printed.
     Output,
-    /// The `migrate` command alone.
-    Migrate,
+    /// What one run of a command is told to do.
+    Run,
 }
 
 impl Group {
@@ -111,7 +132,7 @@ impl Group {
             Self::Data => "Data",
             Self::Files => "Settings from files",
             Self::Output => "Output",
-            Self::Migrate => "The run",
+            Self::Run => "The run",
         }
     }
 }
@@ -129,6 +150,8 @@ pub struct Spec {
     pub kind: Kind,
     /// The group in `--help`.
     pub group: Group,
+    /// The commands that take it; none named: every command.
+    pub commands: &'static [Command],
     /// Whether the config file may hold it. A decision about one run (what to remove, what to forget) must not outlive that run in a file.
     pub in_file: bool,
     /// The environment variable.
@@ -157,6 +180,7 @@ impl Spec {
             short: None,
             kind,
             group,
+            commands: &[],
             in_file: true,
             variable: None,
             variable_means: None,
@@ -171,6 +195,10 @@ impl Spec {
 
     const fn flag(setting: Setting, name: &'static str, group: Group, help: &'static str) -> Self {
         Self::new(setting, name, Kind::Flag, group, "", help).default("false")
+    }
+
+    const fn of(self, commands: &'static [Command]) -> Self {
+        Self { commands, ..self }
     }
 
     const fn command_line_only(self) -> Self {
@@ -197,6 +225,11 @@ impl Spec {
         Self { default: Some(text), ..self }
     }
 
+    /// Whether a command takes it as an option of its own.
+    pub fn is_of(&self, command: Command) -> bool {
+        self.commands.contains(&command)
+    }
+
     /// Whether it may be given several times.
     pub fn is_list(&self) -> bool {
         matches!(self.kind, Kind::RedisUrls | Kind::Paths | Kind::ClientIds)
@@ -220,9 +253,24 @@ const CHUNK_TIME_CEILING_SECONDS: u64 = 3_600;
 /// A server that is away for longer than a day does not come back by waiting.
 const RETRY_CEILING_SECONDS: u64 = 86_400;
 
+/// A session that is written to without a pause for longer than this cannot be compared by waiting.
+const SETTLE_CEILING_SECONDS: u64 = 3_600;
+/// A deadline that is off by more than a day is wrong by any measure.
+const TOLERANCE_CEILING_SECONDS: u64 = 86_400;
+
+const MIGRATE: &[Command] = &[Command::Migrate];
+const VERIFY: &[Command] = &[Command::Verify];
+const REPAIR: &[Command] = &[Command::Repair];
+/// Those that go over all sessions or over named ones.
+const SESSIONS: &[Command] = &[Command::Migrate, Command::Verify];
+const WRITERS_AND_VERIFY: &[Command] = &[Command::Migrate, Command::Verify, Command::Repair];
+const COMPARERS: &[Command] = &[Command::Verify, Command::Repair];
+const ALL_COMPARERS: &[Command] = &[Command::Verify, Command::Repair, Command::Explain];
+const SHOWERS: &[Command] = &[Command::Verify, Command::Explain];
+
 /// Every setting, in the order of [`Setting`].
 #[rustfmt::skip] // A row stays a row.
-pub static SETTINGS: [Spec; 34] = [
+pub static SETTINGS: [Spec; 43] = [
     Spec::new(Setting::PostgresUrl, "postgres-url", Kind::PostgresUrl, Group::Source, "URL",
         "TBMQ 1.x: postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=…, libpq's parameters included, or jdbc:postgresql://… as TBMQ writes it")
         .variable("DATABASE_URL").broker_variable("SPRING_DATASOURCE_URL"),
@@ -278,34 +326,58 @@ pub static SETTINGS: [Spec; 34] = [
     Spec::new(Setting::Color, "color", Kind::Choice(ColorChoice::NAMES), Group::Output, "WHEN",
         "Colour on stderr; `auto`: on a terminal. NO_COLOR means `never`")
         .variable("NO_COLOR").variable_means("never").default("auto"),
-    Spec::flag(Setting::DryRun, "dry-run", Group::Migrate, "Read, decide and report; write nothing").command_line_only(),
-    Spec { may_be_empty: true, ..Spec::new(Setting::Client, "client", Kind::ClientIds, Group::Migrate, "ID",
-        "Only this session; may be given several times") }.command_line_only(),
-    Spec::new(Setting::ClientsFile, "clients-file", Kind::Path, Group::Migrate, "FILE",
-        "Only the sessions in this file, one client id a line, taken byte for byte").command_line_only(),
-    Spec::new(Setting::Jobs, "jobs", Kind::Integer { min: 1, max: 64 }, Group::Migrate, "N",
-        "Copy this many ranges side by side")
-        .default("4"),
-    Spec::new(Setting::MaxRate, "max-rate", Kind::Integer { min: 1, max: u32::MAX as u64 }, Group::Migrate, "N",
-        "Write at most this many messages a second; without it as fast as both servers allow"),
-    Spec::new(Setting::OnExisting, "on-existing", Kind::Choice(OnExisting::NAMES), Group::Migrate, "WHAT",
+    Spec::flag(Setting::DryRun, "dry-run", Group::Run, "Read, decide and report; write nothing").of(MIGRATE).command_line_only(),
+    Spec { may_be_empty: true, ..Spec::new(Setting::Client, "client", Kind::ClientIds, Group::Run, "ID",
+        "Only this session; may be given several times") }.of(SESSIONS).command_line_only(),
+    Spec::new(Setting::ClientsFile, "clients-file", Kind::Path, Group::Run, "FILE",
+        "Only the sessions in this file, one client id a line, taken byte for byte").of(SESSIONS).command_line_only(),
+    Spec::new(Setting::Jobs, "jobs", Kind::Integer { min: 1, max: 64 }, Group::Run, "N",
+        "Work on this many ranges side by side")
+        .of(SESSIONS).default("4"),
+    Spec::new(Setting::MaxRate, "max-rate", Kind::Integer { min: 1, max: u32::MAX as u64 }, Group::Run, "N",
+        "At most this many messages a second; without it as fast as both servers allow").of(WRITERS_AND_VERIFY),
+    Spec::new(Setting::OnExisting, "on-existing", Kind::Choice(OnExisting::NAMES), Group::Run, "WHAT",
         "Where session keys stand in Redis already: refuse, or make Redis equal to PostgreSQL")
-        .default("refuse"),
-    Spec::new(Setting::AllowRemovals, "allow-removals", Kind::Integer { min: 0, max: u64::MAX }, Group::Migrate, "N",
-        "With `--on-existing replace`: remove up to N sessions that PostgreSQL does not know, however many that is of all").command_line_only(),
-    Spec::flag(Setting::Restart, "restart", Group::Migrate, "Forget an interrupted run and begin again")
-        .command_line_only().excludes(&[Setting::Stateless, Setting::DryRun]),
-    Spec::flag(Setting::Stateless, "stateless", Group::Migrate, "Write nothing in PostgreSQL; an interrupted run then begins again"),
-    Spec::new(Setting::ChunkTime, "chunk-time", Kind::Duration { min_seconds: 1, max_seconds: CHUNK_TIME_CEILING_SECONDS }, Group::Migrate,
+        .of(MIGRATE).default("refuse"),
+    Spec::new(Setting::AllowRemovals, "allow-removals", Kind::Integer { min: 0, max: u64::MAX }, Group::Run, "N",
+        "With `--on-existing replace`: remove up to N sessions that PostgreSQL does not know, however many that is of all")
+        .of(MIGRATE).command_line_only(),
+    Spec::flag(Setting::Restart, "restart", Group::Run, "Forget an interrupted run and begin again")
+        .of(SESSIONS).command_line_only().excludes(&[Setting::Stateless, Setting::DryRun]),
+    Spec::flag(Setting::Stateless, "stateless", Group::Run, "Write nothing in PostgreSQL; an interrupted run then begins again").of(SESSIONS),
+    Spec::new(Setting::ChunkTime, "chunk-time", Kind::Duration { min_seconds: 1, max_seconds: CHUNK_TIME_CEILING_SECONDS }, Group::Run,
         "DURATION",
-        "End a transaction of the copy at the next session after this time")
-        .default("30s"),
-    Spec::new(Setting::RetryTimeout, "retry-timeout", Kind::Duration { min_seconds: 0, max_seconds: RETRY_CEILING_SECONDS }, Group::Migrate,
+        "End a transaction in PostgreSQL at the next session after this time")
+        .of(WRITERS_AND_VERIFY).default("30s"),
+    Spec::new(Setting::RetryTimeout, "retry-timeout", Kind::Duration { min_seconds: 0, max_seconds: RETRY_CEILING_SECONDS }, Group::Run,
         "DURATION",
         "Give up when a server stays away, or Redis stays full, for this long")
-        .default("5min"),
-    Spec::new(Setting::QuarantineFile, "quarantine-file", Kind::Path, Group::Migrate, "FILE",
-        "Write every quarantined row to this file, one JSON object a line"),
+        .of(WRITERS_AND_VERIFY).default("5min"),
+    Spec::new(Setting::QuarantineFile, "quarantine-file", Kind::Path, Group::Run, "FILE",
+        "Write every quarantined row to this file, one JSON object a line").of(MIGRATE),
+    Spec::new(Setting::Level, "level", Kind::Choice(Level::NAMES), Group::Run, "LEVEL",
+        "Compare everything, or only how many messages each session has and its last packet id")
+        .of(VERIFY).default("full"),
+    Spec::new(Setting::Sample, "sample", Kind::Share, Group::Run, "PERCENT",
+        "Compare only this share of the sessions, such as 5%, chosen by a hash of the client id: the same ones each time")
+        .of(VERIFY).command_line_only().excludes(&[Setting::Client, Setting::ClientsFile]),
+    Spec::new(Setting::SettleTimeout, "settle-timeout", Kind::Duration { min_seconds: 0, max_seconds: SETTLE_CEILING_SECONDS }, Group::Run,
+        "DURATION",
+        "Give up on a session that differs and never holds still for this long: it counts as not checked")
+        .of(COMPARERS).default("30s"),
+    Spec::new(Setting::DeadlineTolerance, "deadline-tolerance", Kind::Duration { min_seconds: 0, max_seconds: TOLERANCE_CEILING_SECONDS },
+        Group::Run, "DURATION",
+        "A deadline may be off by this much")
+        .of(ALL_COMPARERS).default("1s"),
+    Spec::new(Setting::Report, "report", Kind::Path, Group::Run, "FILE",
+        "The findings, one JSON object a line: `verify` writes the file, `repair` works by it").of(COMPARERS).command_line_only(),
+    Spec::flag(Setting::RedisOnly, "redis-only", Group::Run, "Look at the sessions of Redis by themselves, without PostgreSQL")
+        .of(VERIFY).command_line_only()
+        .excludes(&[Setting::Client, Setting::ClientsFile, Setting::Sample, Setting::Level, Setting::Restart, Setting::Stateless]),
+    Spec::flag(Setting::Execute, "execute", Group::Run, "Do what the plan says").of(REPAIR).command_line_only(),
+    Spec::flag(Setting::DeleteExtra, "delete-extra", Group::Run, "Also remove sessions that PostgreSQL does not know").of(REPAIR).command_line_only(),
+    Spec::flag(Setting::ShowPayload, "show-payload", Group::Run, "Show payloads, and not only their size and digest")
+        .of(SHOWERS).command_line_only(),
 ];
 
 /// The names of [`TOPIC_FIELDS`], in its order.

@@ -57,7 +57,7 @@ pub(super) async fn prepare(config: &Config, settings: &MigrateConfig, stop: &Ca
     let server = Server::read(&mut connection).await?;
     let tables = Tables::read(&mut connection, &source).await?;
     let patience = Arc::new(Patience::new(settings.retry_timeout, stop.clone()));
-    let target = Target::open(&config.redis, KeyPrefix::new(config.key_prefix.as_str()), patience).await?;
+    let target = Target::open(&config.target.redis, KeyPrefix::new(config.target.key_prefix.as_str()), patience).await?;
     let link = target.brief_link();
     tracing::info!(source = source.place(), version = server.version, target = target.identity(), "both sides answer");
     if let (Topology::Cluster, Some(tag)) = (target.topology(), target.prefix.own_hash_tag()) {
@@ -89,7 +89,7 @@ impl Sides {
             source: self.source,
             tables: self.tables,
             target: self.target,
-            rules: config.rules,
+            rules: config.target.rules,
             lease: None,
             writes_at_start,
             journal: Vec::new(),
@@ -140,7 +140,7 @@ impl Sides {
             source: self.source,
             tables: self.tables,
             target: self.target,
-            rules: config.rules,
+            rules: config.target.rules,
             lease: Some(Arc::new(lease)),
             writes_at_start: run.writes_at_start,
             journal: run.journal,
@@ -264,7 +264,7 @@ fn sum(planned: &[PlannedChunk]) -> Option<u64> {
 
 /// Everything that decides what is written where, in words: a run goes on only with the same.
 fn describe(config: &Config, settings: &MigrateConfig, target: &Target, digest_of_clients: Option<&str>) -> String {
-    let rules = &config.rules;
+    let rules = &config.target.rules;
     let scope = match &settings.clients {
         None => "all sessions".to_owned(),
         Some(clients) => format!("{} named sessions ({})", clients.len(), digest_of_clients.unwrap_or_default()),
