@@ -279,8 +279,10 @@ pub(super) fn meant<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Opt
     nearest(word, known).filter(|other| strsim::jaro_winkler(word, other) >= 0.8)
 }
 
-/// The known word that is most like the one given: by its letters in order for a slip of the finger, by its pairs of letters for a part of a name.
+/// The known word that is most like the one given: by its letters in order for a slip of the finger, by its pairs of letters for a part of a name,
+/// and before all others where it is one of the name's own words.
 pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |other: &str| strsim::jaro_winkler(word, other) + strsim::sorensen_dice(word, other);
+    let is_a_word_of = |other: &str| f64::from(u8::from(other.split('-').any(|part| part == word)));
+    let likeness = |other: &str| strsim::jaro_winkler(word, other) + strsim::sorensen_dice(word, other) + is_a_word_of(other);
     known.max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
 }

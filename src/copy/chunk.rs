@@ -259,8 +259,7 @@ impl Pass<'_> {
         };
         let outcome = match &judgement {
             Judgement::Wanted(_) if session.refused => Outcome::Quarantined(QuarantineReason::ForeignType),
-            Judgement::Wanted(_) => Outcome::Migrated,
-            Judgement::Left(outcome) => *outcome,
+            judgement => judgement.outcome(),
         };
         self.tally.count(outcome);
         match (outcome, judgement) {

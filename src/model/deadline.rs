@@ -21,10 +21,10 @@ pub enum PacketType {
 pub enum Life {
     /// Alive up to this moment.
     Until(Millis),
-    /// Its own interval has passed or is negative.
-    OverByInterval,
-    /// The default TTL has passed.
-    OverByTtl,
+    /// Its own interval has passed at this moment; one that is negative, at its very beginning.
+    OverByInterval(Millis),
+    /// The default TTL has passed at this moment.
+    OverByTtl(Millis),
 }
 
 /// A `time` further ahead than this is a broken clock: one leap year.
@@ -46,17 +46,19 @@ pub fn life(packet: PacketType, time: i64, interval: Option<i32>, rules: &Rules,
         // 0 means "never" in every version: like none, except that the JSON keeps it.
         PacketType::Publish => interval.filter(|&seconds| seconds != 0),
     };
-    if time <= 0 {
-        return Ok(Life::OverByTtl);
-    }
-    let (interval_ms, over) = match own_interval {
-        Some(seconds) if seconds < 0 => return Ok(Life::OverByInterval),
-        Some(seconds) => (i64::from(seconds) * 1000, Life::OverByInterval),
-        None => (i64::try_from(rules.default_ttl.as_millis()).unwrap_or(i64::MAX), Life::OverByTtl),
+    let interval_ms = match own_interval {
+        Some(seconds) => i64::from(seconds.max(0)) * 1000,
+        None => i64::try_from(rules.default_ttl.as_millis()).unwrap_or(i64::MAX),
     };
-    let deadline = time.saturating_add(interval_ms).min(LATEST_DEADLINE_MS);
-    // Redis deletes at once what has a deadline of this very millisecond.
-    Ok(if deadline <= now.0 { over } else { Life::Until(Millis(deadline)) })
+    let deadline = Millis(time.saturating_add(interval_ms).min(LATEST_DEADLINE_MS));
+    // A time before the epoch is no time: then the default TTL is told, whatever the interval. Redis deletes at once what
+    // has a deadline of this very millisecond.
+    Ok(match own_interval {
+        _ if time <= 0 => Life::OverByTtl(deadline),
+        Some(seconds) if seconds < 0 || deadline <= now => Life::OverByInterval(deadline),
+        None if deadline <= now => Life::OverByTtl(deadline),
+        Some(_) | None => Life::Until(deadline),
+    })
 }
 
 #[cfg(test)]
@@ -79,13 +81,13 @@ mod tests {
     #[test]
     fn an_interval_of_zero_lives_by_the_default_ttl() {
         assert_eq!(of(PacketType::Publish, NOW, Some(0)), Ok(Life::Until(Millis(NOW + WEEK_MS))));
-        assert_eq!(of(PacketType::Publish, NOW - WEEK_MS, Some(0)), Ok(Life::OverByTtl));
+        assert_eq!(of(PacketType::Publish, NOW - WEEK_MS, Some(0)), Ok(Life::OverByTtl(Millis(NOW))));
     }
 
     #[test]
     fn a_negative_interval_is_never_delivered() {
-        assert_eq!(of(PacketType::Publish, NOW, Some(-1)), Ok(Life::OverByInterval));
-        assert_eq!(of(PacketType::Publish, NOW, Some(i32::MIN)), Ok(Life::OverByInterval));
+        assert_eq!(of(PacketType::Publish, NOW, Some(-1)), Ok(Life::OverByInterval(Millis(NOW))));
+        assert_eq!(of(PacketType::Publish, NOW, Some(i32::MIN)), Ok(Life::OverByInterval(Millis(NOW))));
     }
 
     #[test]
@@ -93,14 +95,14 @@ mod tests {
         for interval in [Some(60), Some(-1), Some(0), None] {
             assert_eq!(of(PacketType::Pubrel, NOW - 86_400_000, interval), Ok(Life::Until(Millis(NOW + 518_400_000))));
         }
-        assert_eq!(of(PacketType::Pubrel, NOW - WEEK_MS, Some(1_000_000_000)), Ok(Life::OverByTtl));
+        assert_eq!(of(PacketType::Pubrel, NOW - WEEK_MS, Some(1_000_000_000)), Ok(Life::OverByTtl(Millis(NOW))));
     }
 
     #[test]
     fn the_last_millisecond_is_over_and_the_one_before_is_not() {
-        assert_eq!(of(PacketType::Publish, NOW - 1000, Some(1)), Ok(Life::OverByInterval));
+        assert_eq!(of(PacketType::Publish, NOW - 1000, Some(1)), Ok(Life::OverByInterval(Millis(NOW))));
         assert_eq!(of(PacketType::Publish, NOW - 999, Some(1)), Ok(Life::Until(Millis(NOW + 1))));
-        assert_eq!(of(PacketType::Publish, NOW - WEEK_MS, None), Ok(Life::OverByTtl));
+        assert_eq!(of(PacketType::Publish, NOW - WEEK_MS, None), Ok(Life::OverByTtl(Millis(NOW))));
     }
 
     #[test]
@@ -114,8 +116,8 @@ mod tests {
     #[test]
     fn an_ancient_time_is_expired_by_ttl_without_overflow() {
         for time in [0, -1, i64::MIN] {
-            assert_eq!(of(PacketType::Publish, time, Some(i32::MAX)), Ok(Life::OverByTtl));
-            assert_eq!(of(PacketType::Pubrel, time, None), Ok(Life::OverByTtl));
+            assert_eq!(of(PacketType::Publish, time, Some(i32::MAX)), Ok(Life::OverByTtl(Millis(time.saturating_add(i64::from(i32::MAX) * 1000)))));
+            assert_eq!(of(PacketType::Pubrel, time, None), Ok(Life::OverByTtl(Millis(time.saturating_add(WEEK_MS)))));
         }
     }
 }

@@ -26,8 +26,20 @@ pub struct WantedMessage<'a> {
 pub enum Judgement<'a> {
     /// It must stand in Redis.
     Wanted(WantedMessage<'a>),
-    /// It must not; never [`Outcome::Migrated`].
+    /// Its time is over: one of the two outcomes of that, and the message as it stood up to its deadline.
+    Expired(Outcome, WantedMessage<'a>),
+    /// It must not stand there; never [`Outcome::Migrated`].
     Left(Outcome),
+}
+
+impl Judgement<'_> {
+    /// What became of the row.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Wanted(_) => Outcome::Migrated,
+            Self::Expired(outcome, _) | Self::Left(outcome) => *outcome,
+        }
+    }
 }
 
 /// Judges the rows of one session after the other.
@@ -83,12 +95,12 @@ impl SessionLaw {
             return Judgement::Left(Outcome::Trimmed);
         }
         self.kept += 1;
-        match carriable.life {
-            Life::OverByInterval => Judgement::Left(Outcome::ExpiredByInterval),
-            Life::OverByTtl => Judgement::Left(Outcome::ExpiredByTtl),
-            Life::Until(deadline) => {
-                Judgement::Wanted(WantedMessage { packet_id: carriable.packet_id, score: carriable.score, deadline, content: carriable.content })
-            }
+        let Carriable { packet_id, score, life, content } = carriable;
+        let at = |deadline| WantedMessage { packet_id, score, deadline, content };
+        match life {
+            Life::OverByInterval(deadline) => Judgement::Expired(Outcome::ExpiredByInterval, at(deadline)),
+            Life::OverByTtl(deadline) => Judgement::Expired(Outcome::ExpiredByTtl, at(deadline)),
+            Life::Until(deadline) => Judgement::Wanted(at(deadline)),
         }
     }
 
@@ -146,12 +158,7 @@ mod tests {
     fn outcomes(limit: u32, rows: &[MessageRow<'static>]) -> Vec<Outcome> {
         let mut law = SessionLaw::new(Rules { message_limit: limit, ..Rules::default() });
         law.begin(true);
-        rows.iter()
-            .map(|row| match law.judge(row, NOW) {
-                Judgement::Wanted(_) => Outcome::Migrated,
-                Judgement::Left(outcome) => outcome,
-            })
-            .collect()
+        rows.iter().map(|row| law.judge(row, NOW).outcome()).collect()
     }
 
     fn last(context: Option<ContextRow>, rows: &[MessageRow<'static>]) -> Option<u16> {
@@ -270,8 +277,8 @@ mod tests {
                     remain += 1;
                     match this.life {
                         _ if remain > limit => Outcome::Trimmed,
-                        Life::OverByInterval => Outcome::ExpiredByInterval,
-                        Life::OverByTtl => Outcome::ExpiredByTtl,
+                        Life::OverByInterval(_) => Outcome::ExpiredByInterval,
+                        Life::OverByTtl(_) => Outcome::ExpiredByTtl,
                         Life::Until(_) => Outcome::Migrated,
                     }
                 }
@@ -297,10 +304,7 @@ mod tests {
                     }
                 }).collect();
                 law.begin(true);
-                let streamed: Vec<Outcome> = rows.iter().map(|row| match law.judge(row, NOW) {
-                    Judgement::Wanted(_) => Outcome::Migrated,
-                    Judgement::Left(outcome) => outcome,
-                }).collect();
+                let streamed: Vec<Outcome> = rows.iter().map(|row| law.judge(row, NOW).outcome()).collect();
                 prop_assert_eq!(streamed, by_the_book(limit, &rows));
             }
         }
