@@ -5,9 +5,12 @@
 
 mod chunk;
 mod error;
+mod finding;
 mod lease;
 mod quarantine;
 mod run;
+mod sums;
+mod work;
 
 use std::future::Future;
 use std::sync::LazyLock;
@@ -21,9 +24,11 @@ use tokio_util::sync::CancellationToken;
 
 pub use chunk::{Chunk, FinishedChunk};
 pub use error::ControlError;
+pub use finding::{FindingCounts, Findings};
 pub use lease::{Lease, Term};
 pub use quarantine::{Quarantine, QuarantinedRow};
-pub use run::{OpenRun, Run, RunPlan, RunState};
+pub use run::{OpenRun, Run, RunKind, RunPlan, RunState};
+pub use work::{MemoryWork, Next, RecordedWork, Work};
 
 use crate::model::Consequence;
 use crate::source::{Server, Source};

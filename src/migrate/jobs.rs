@@ -10,9 +10,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::error::Problem;
-use super::work::{Next, Work};
 use crate::config::OnExisting;
-use crate::control::{Chunk, Lease, Term};
+use crate::control::{Chunk, Lease, Next, Term, Work};
 use crate::copy::{Clock, Copier, CopyError, Job};
 use crate::model::Consequence;
 use crate::observe::failpoint;

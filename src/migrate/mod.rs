@@ -8,7 +8,6 @@ mod jobs;
 mod preflight;
 mod removal;
 mod report;
-mod work;
 
 use std::fs::File;
 use std::sync::Arc;
@@ -22,7 +21,7 @@ pub use removal::{Census, GuardError};
 pub use report::Report;
 
 use crate::config::{Config, MigrateConfig, OnExisting};
-use crate::control::RunState;
+use crate::control::{RunState, Work};
 use crate::copy::{Copier, CopyError, InFlight, Meter, Pace};
 use crate::observe::failpoint;
 use crate::target::{Journal, Link};
@@ -30,7 +29,6 @@ use jobs::Jobs;
 use preflight::Ready;
 use removal::{Allowance, Removal};
 use report::Circumstances;
-use work::Work;
 
 /// How often the process looks whether another one has finished the run.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);

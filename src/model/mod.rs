@@ -25,7 +25,7 @@ pub use finding::{Finding, FindingKind};
 pub use identifier::{ClientId, EscapedText, LastPacketId, PacketId, Score, SerialNumber};
 pub use key::{KeyKind, KeyPrefix, SLOTS, slot_of_key};
 pub use message::{Carriable, Content, Encoder};
-pub use outcome::{Outcome, QuarantineReason, Tally};
+pub use outcome::{Compared, Outcome, QuarantineReason, Tally};
 pub use row::{ContextRow, MessageRow};
 pub use rules::{Rules, TopicField};
 pub use session::{Judgement, SessionLaw, WantedMessage};

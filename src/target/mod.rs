@@ -7,6 +7,7 @@ mod link;
 mod node;
 mod patience;
 mod place;
+mod reading;
 mod script;
 mod session;
 
@@ -19,6 +20,7 @@ pub use link::Link;
 pub use node::{FoundKey, Node, NodeFacts};
 pub use patience::Patience;
 pub use place::Topology;
+pub use reading::{FoundPart, PartRequest, Reading, ScoreRange};
 
 use crate::config::{RedisConfig, RedisMode};
 use crate::model::KeyPrefix;
