@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 pub use error::{MigrateError, Problem};
@@ -22,10 +23,10 @@ pub use report::Report;
 
 use crate::config::{Config, MigrateConfig, OnExisting};
 use crate::control::{RunState, Work};
-use crate::copy::{Copier, CopyError, InFlight, Meter, Pace};
+use crate::copy::{Copier, CopyError, InFlight, Meter, Pace, Team};
 use crate::observe::failpoint;
 use crate::target::{Journal, Link};
-use jobs::Jobs;
+use jobs::{CopyJob, Jobs};
 use preflight::Ready;
 use removal::{Allowance, Removal};
 use report::Circumstances;
@@ -164,20 +165,23 @@ impl Migration {
             stop: self.stop.clone(),
             in_flight: InFlight::default(),
         };
-        let jobs = Jobs {
+        let jobs = Arc::new(Jobs {
             source: ready.source.clone(),
             copier,
             work: Arc::clone(&ready.work),
-            lease: ready.lease.clone(),
             journal: journal.cloned(),
             on_existing: self.config.on_existing,
-            retry_limit: self.config.retry_timeout,
             writers_seen: Arc::clone(writers_seen),
-            stop: self.stop.clone(),
             occupied: AtomicBool::new(false),
-            moved: tokio::sync::Notify::new(),
+        });
+        let team = Team {
+            work: Arc::clone(&ready.work),
+            lease: ready.lease.clone(),
+            retry_limit: self.config.retry_timeout,
+            stop: self.stop.clone(),
+            moved: Notify::new(),
         };
-        jobs.run(self.config.jobs).await?;
+        team.run(self.config.jobs, || CopyJob::new(Arc::clone(&jobs))).await?;
         if let (true, Work::Recorded(work)) = (writers_seen.load(Ordering::Relaxed), &*ready.work) {
             work.control.note_writers(work.run).await?;
         }
