@@ -9,3 +9,4 @@ pub mod model;
 pub mod observe;
 pub mod source;
 pub mod target;
+pub mod verify;

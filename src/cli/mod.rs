@@ -10,8 +10,10 @@ mod failure;
 mod man;
 mod migrate;
 mod report;
+mod signals;
 mod stdout;
 mod usage;
+mod verify;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -21,7 +23,7 @@ use clap_complete::Shell;
 pub use exit::ExitCode;
 pub use failure::Failure;
 
-use crate::config::{ColorChoice, Config, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings};
+use crate::config::{ColorChoice, Config, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings, VerifyConfig};
 use crate::observe::log;
 
 const PROGRAM: &str = "tbmq-migrate";
@@ -32,6 +34,7 @@ enum Action {
     /// A text that clap made: `--help`, `--version`.
     Show(String),
     Migrate(Box<(Config, MigrateConfig)>),
+    Verify(Box<(Config, VerifyConfig)>),
     Config(Vec<Listed>),
     Completions(Shell),
     Man,
@@ -74,6 +77,7 @@ impl Program {
         let output = Some(settings.output()?);
         let action = match name {
             config::NAME => Action::Config(settings.list()?),
+            "verify" => Action::Verify(Box::new((settings.config()?, settings.verify()?))),
             _ => Action::Migrate(Box::new((settings.config()?, settings.migrate()?))),
         };
         Ok(Self { action, output })
@@ -95,12 +99,14 @@ impl Program {
             Action::Config(list) => config::run(&list, json),
             Action::Completions(shell) => completions::run(shell),
             Action::Man => man::run(),
-            Action::Migrate(settings) => {
-                let runtime = tokio::runtime::Runtime::new().map_err(anyhow::Error::from)?;
-                runtime.block_on(migrate::run(settings.0, settings.1))
-            }
+            Action::Migrate(settings) => runtime()?.block_on(migrate::run(settings.0, settings.1)),
+            Action::Verify(settings) => runtime()?.block_on(verify::run(settings.0, settings.1)),
         }
     }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    Ok(tokio::runtime::Runtime::new().map_err(anyhow::Error::from)?)
 }
 
 /// The whole command line, as clap knows it.
@@ -111,7 +117,7 @@ fn command() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(arguments::of_every_command())
-        .subcommands([migrate::command(), config::command(), completions::command(), man::command()]);
+        .subcommands([migrate::command(), verify::command(), config::command(), completions::command(), man::command()]);
     with_example(program, EXAMPLE)
 }
 
