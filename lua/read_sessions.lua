@@ -4,14 +4,14 @@
 -- KEYS:    for each part: the sorted set, the last packet id, then n message keys.
 -- ARGV:    for each part: n (0 to 1000); what else to read, any of the letters h (the last packet id) and v (the values
 --          of the messages); the lowest and the highest score of the range, as ZCOUNT takes them.
--- RETURNS: for each part a list of six: the number of references in the range; the last packet id; when that ends; then
---          for each message its value (1 where values are not asked for), when it ends, and the score of its reference.
---          What is not there is nil; what is of another type is a status with the name of that type; an end is in Unix
---          ms, -1 for never and -2 for what is not there.
+-- RETURNS: for each part a list of six: the number of references in the range; the last packet id; when that ends; the
+--          messages' values (1 where values are not asked for); when they end, and the scores of their references, each
+--          as one text with a space in between. What is not there is nil, or - for a score; what is of another type is a
+--          status with the name of that type; an end is in Unix ms, -1 for never and -2 for what is not there.
 -- TWICE:   yes: it only reads.
 
 local KEYS, ARGV = KEYS, ARGV
-local call, pcall, find = redis.call, redis.pcall, string.find
+local call, pcall, find, concat = redis.call, redis.pcall, string.find, table.concat
 
 -- A reply, or the type of the key where the command does not fit it.
 local function typed(key, reply)
@@ -47,6 +47,7 @@ for argument = 1, #ARGV, 4 do
       local message = KEYS[key + 1 + n]
       local ending = call('PEXPIRETIME', message)
       ends[n] = ending
+      scores[n] = scores[n] or '-'
       if ending == -2 then
         values[n] = false
       elseif not values[n] then
@@ -55,7 +56,7 @@ for argument = 1, #ARGV, 4 do
       end
     end
   end
-  parts[#parts + 1] = { size, last_id, last_end, values, ends, scores }
+  parts[#parts + 1] = { size, last_id, last_end, values, concat(ends, ' '), concat(scores, ' ') }
   key = key + 2 + count
 end
 return parts

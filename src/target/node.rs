@@ -113,8 +113,8 @@ impl Node {
     /// # Errors
     /// A failed command.
     pub async fn scan(&mut self, prefix: &KeyPrefix, cursor: u64) -> Result<(Vec<FoundKey>, u64), TargetError> {
-        // The pattern is made of the prefix alone, never of an id.
-        let pattern = format!("{}{{*}}_*", glob_escaped(prefix.as_str()));
+        // Made of the prefix alone, never of an id, and decided by the first letters of a key: whose it is, is looked at here.
+        let pattern = format!("{}{{*", glob_escaped(prefix.as_str()));
         let mut command = Cmd::new();
         command.arg("SCAN").arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(SCAN_COUNT);
         let (next, keys): (u64, Vec<Vec<u8>>) = self.query("scanning for session keys", &command).await?;

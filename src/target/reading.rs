@@ -3,6 +3,8 @@
 //! A part is a range of scores with the packet ids that are expected in it. So a session of any length is read in bounded
 //! calls, and what nobody expected shows by the number of references in the range.
 
+use std::io::Write as _;
+
 use redis::{Cmd, Value};
 
 use super::script::{READ_SESSIONS, ScriptCall};
@@ -34,8 +36,9 @@ pub struct PartRequest<'c> {
 /// A call in the making.
 #[derive(Debug, Default)]
 pub struct Reading {
-    keys: Vec<Vec<u8>>,
-    arguments: Vec<Vec<u8>>,
+    keys: Vec<u8>,
+    key_ends: Vec<usize>,
+    arguments: Vec<String>,
     counts: Vec<usize>,
 }
 
@@ -86,25 +89,35 @@ impl ScoreRange {
 impl Reading {
     /// Adds a part; its messages are given by their packet ids, in the order in which they will come back.
     pub fn add(&mut self, prefix: &KeyPrefix, part: &PartRequest<'_>, packet_ids: impl Iterator<Item = u16>) {
-        let set = prefix.messages(part.client);
-        let before = self.keys.len() + 2;
-        self.keys.push(set.clone().into_bytes());
-        self.keys.push(prefix.last_packet_id(part.client).into_bytes());
-        self.keys.extend(packet_ids.map(|packet_id| KeyPrefix::message(&set, packet_id).into_bytes()));
-        let count = self.keys.len() - before;
+        let from = self.keys.len();
+        self.keys.extend_from_slice(prefix.messages(part.client).as_bytes());
+        let set = from..self.keys.len();
+        self.key_ends.push(self.keys.len());
+        self.keys.extend_from_slice(prefix.last_packet_id(part.client).as_bytes());
+        self.key_ends.push(self.keys.len());
+        let before = self.key_ends.len();
+        for packet_id in packet_ids {
+            self.keys.extend_from_within(set.clone());
+            // Writing to memory cannot fail.
+            let _ = write!(self.keys, "_{packet_id}");
+            self.key_ends.push(self.keys.len());
+        }
+        let count = self.key_ends.len() - before;
         let what = format!("{}{}", if part.head { "h" } else { "" }, if part.values { "v" } else { "" });
         let [lowest, highest] = part.range.bounds();
-        self.arguments.extend([count.to_string(), what, lowest, highest].map(String::into_bytes));
+        self.arguments.extend([count.to_string(), what, lowest, highest]);
         self.counts.push(count);
     }
 
     fn call(&self) -> ScriptCall<'_> {
         let mut call = ScriptCall::new(&READ_SESSIONS);
-        for key in &self.keys {
-            call.key(key);
+        let mut from = 0;
+        for &end in &self.key_ends {
+            call.key(&self.keys[from..end]);
+            from = end;
         }
         for argument in &self.arguments {
-            call.arg(argument.as_slice());
+            call.arg(argument.as_bytes());
         }
         call
     }
@@ -121,7 +134,7 @@ impl Reading {
 impl FoundPart {
     fn read(value: Value, count: usize) -> Option<Self> {
         let Value::Array(fields) = value else { return None };
-        let [references, last_packet_id, last_end, Value::Array(values), Value::Array(ends), Value::Array(scores)] =
+        let [references, last_packet_id, last_end, Value::Array(values), Value::BulkString(ends), Value::BulkString(scores)] =
             <[Value; 6]>::try_from(fields).ok()?
         else {
             return None;
@@ -130,23 +143,21 @@ impl FoundPart {
             Value::Int(count) => Ok(u64::try_from(count).ok()?),
             other => Err(type_name(other)?),
         };
-        if ends.len() != count || values.len() > count || scores.len() > count {
-            return None;
-        }
         // A list in Lua has no nil at its end.
         let mut values = values.into_iter();
-        let mut scores = scores.into_iter();
-        let entries = ends.into_iter().map(|end| {
+        let mut scores = std::str::from_utf8(&scores).ok()?.split_ascii_whitespace();
+        let mut messages = Vec::with_capacity(count);
+        for end in std::str::from_utf8(&ends).ok()?.split_ascii_whitespace() {
             let string = StoredString::read(values.next().unwrap_or(Value::Nil))?;
-            let score = match scores.next() {
-                None | Some(Value::Nil) => None,
-                Some(Value::BulkString(text)) => Some(std::str::from_utf8(&text).ok()?.parse().ok()?),
-                Some(Value::Double(score)) => Some(score),
-                Some(_) => return None,
+            let score = match scores.next()? {
+                "-" => None,
+                score => Some(score.parse().ok()?),
             };
-            Some(StoredEntry { string, end: integer(&end)?, score })
-        });
-        let messages = entries.collect::<Option<Vec<_>>>()?;
+            messages.push(StoredEntry { string, end: end.parse().ok()?, score });
+        }
+        if messages.len() != count {
+            return None;
+        }
         Some(Self { references, last_packet_id: StoredString::read(last_packet_id)?, last_packet_id_end: integer(&last_end)?, messages })
     }
 

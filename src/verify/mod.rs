@@ -5,6 +5,7 @@
 //! it is read again until it holds still (`settle`), so that no delay counts as a difference and nothing that moves counts
 //! as equal. Nothing is ever written to a session, and no script runs that could.
 
+mod balance;
 mod error;
 mod jobs;
 mod part;
@@ -28,6 +29,7 @@ use crate::config::{Config, VerifyConfig};
 use crate::control::Work;
 use crate::copy::{InFlight, Meter, Pace, Team};
 use crate::model::{Rules, Tolerance};
+use balance::Balance;
 use jobs::{Jobs, VerifyJob};
 use preflight::Ready;
 use report::Circumstances;
@@ -130,6 +132,7 @@ impl Verification {
             meter: Arc::clone(&self.meter),
             stop: self.stop.clone(),
             in_flight: InFlight::default(),
+            balance: Balance::default(),
         }
     }
 

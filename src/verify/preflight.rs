@@ -127,14 +127,14 @@ async fn recorded(sides: &mut Answered, config: &Config, settings: &VerifyConfig
     Ok(Some((work, Some(Arc::new(lease)), begun_at, estimated_rows)))
 }
 
-/// The scan of Redis first: it is the longest single piece.
+/// The ranges of PostgreSQL, and the scan of Redis.
 async fn plan(sides: &mut Answered, settings: &VerifyConfig) -> Result<Vec<PlannedChunk>, Problem> {
     if let Some(clients) = &settings.clients {
         return Ok(plan_listed(clients));
     }
+    let mut chunks = sides.tables.plan(&mut sides.connection).await?;
     let scan = Scope { part: Part::TargetOnly, ..Scope::everything() };
-    let mut chunks = vec![PlannedChunk { scope: scan, estimated_rows: Some(0) }];
-    chunks.extend(sides.tables.plan(&mut sides.connection).await?);
+    chunks.push(PlannedChunk { scope: scan, estimated_rows: Some(0) });
     Ok(chunks)
 }
 

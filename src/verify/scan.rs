@@ -1,11 +1,13 @@
 //! The other direction: each key of a session in Redis, looked up in PostgreSQL.
 //!
-//! A bounded scan of each master; ids are asked for exactly, many at a time. Messages are looked up by the reference to
-//! them: one with a reference is compared with its session, one without belongs to nobody.
+//! A bounded scan of each master, after the comparison of all rows: what that has met is accounted for by a balance
+//! ([`super::balance`]). The rest is looked up: ids are asked for exactly, many at a time; messages by the reference to them,
+//! since one with a reference is compared with its session, and one without belongs to nobody.
 
 use std::collections::BTreeMap;
 
 use super::settle::{Settled, Sides, Suspect};
+use crate::config::Level;
 use crate::copy::CopyError;
 use crate::model::{ClientId, KeyKind};
 use crate::target::FoundKey;
@@ -14,8 +16,29 @@ use crate::target::FoundKey;
 const SUSPECTS_TOGETHER: usize = 500;
 
 impl Sides<'_> {
-    /// Looks at every key of a session.
+    /// Looks at every key of a session: at first only whether the comparison has met it, then, where it has not, whose it is.
     pub(super) async fn scan(&mut self) -> Result<Settled, CopyError> {
+        let comparer = self.comparer;
+        for node in &mut comparer.target.masters().await? {
+            let mut cursor = 0;
+            loop {
+                comparer.target.check_stop()?;
+                let (found, next) = node.scan(&comparer.target.prefix, cursor).await?;
+                found.iter().filter(|key| self.concerns(key)).for_each(|key| comparer.balance.met(&key.client, key.kind));
+                cursor = next;
+                if cursor == 0 {
+                    break;
+                }
+            }
+        }
+        match comparer.balance.is_all_even() {
+            true => Ok(Settled::default()),
+            false => self.scan_for_good().await,
+        }
+    }
+
+    /// Looks up whatever the comparison has not explained.
+    async fn scan_for_good(&mut self) -> Result<Settled, CopyError> {
         let comparer = self.comparer;
         let mut settled = Settled::default();
         let mut suspects: BTreeMap<ClientId, Suspect> = BTreeMap::new();
@@ -23,7 +46,8 @@ impl Sides<'_> {
             let mut cursor = 0;
             loop {
                 comparer.target.check_stop()?;
-                let (found, next) = node.scan(&comparer.target.prefix, cursor).await?;
+                let (mut found, next) = node.scan(&comparer.target.prefix, cursor).await?;
+                found.retain(|key| self.concerns(key) && !comparer.balance.is_even(&key.client));
                 comparer.pace.wait(found.len(), &comparer.stop).await;
                 let doubtful = node.doubtful(&comparer.target.prefix, found).await?;
                 self.look_up(doubtful, &mut suspects).await?;
@@ -40,11 +64,17 @@ impl Sides<'_> {
         Ok(settled)
     }
 
+    /// Whether a key is one to account for: a session that no call can reach was made by no broker, and where messages are
+    /// only counted none of them was read.
+    fn concerns(&self, key: &FoundKey) -> bool {
+        let is_read = self.comparer.level == Level::Full || !matches!(key.kind, KeyKind::Message(_));
+        is_read && self.comparer.target.group(key.client.as_str()).is_some()
+    }
+
     /// Adds the sessions that PostgreSQL does not know, and those that have messages without a reference.
     async fn look_up(&mut self, doubtful: Vec<FoundKey>, suspects: &mut BTreeMap<ClientId, Suspect>) -> Result<(), CopyError> {
-        let target = &self.comparer.target;
         let mut sessions: BTreeMap<ClientId, Vec<u16>> = BTreeMap::new();
-        for key in doubtful.into_iter().filter(|key| target.group(key.client.as_str()).is_some()) {
+        for key in doubtful {
             let strays = sessions.entry(key.client).or_default();
             if let KeyKind::Message(packet_id) = key.kind {
                 strays.push(packet_id);
