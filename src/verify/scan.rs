@@ -1,39 +1,33 @@
 //! The other direction: each key of a session in Redis, looked up in PostgreSQL.
 //!
-//! A bounded scan of each master, after the comparison of all rows: what that has met is accounted for by a balance
-//! ([`super::balance`]). The rest is looked up: ids are asked for exactly, many at a time; messages by the reference to them,
+//! A bounded scan of each master beside the comparison of the rows: what both have met is accounted for by a balance
+//! ([`super::balance`]). What that leaves is looked up by a second scan: ids are asked for exactly, many at a time; messages by the reference to them,
 //! since one with a reference is compared with its session, and one without belongs to nobody.
 
 use std::collections::BTreeMap;
 
+use tokio::sync::watch;
+
 use super::settle::{Settled, Sides, Suspect};
+use super::walk::Comparer;
 use crate::config::Level;
 use crate::copy::CopyError;
 use crate::model::{ClientId, KeyKind};
-use crate::target::FoundKey;
+use crate::target::{FoundKey, TargetError};
 
 /// Suspects that are settled together.
 const SUSPECTS_TOGETHER: usize = 500;
 
 impl Sides<'_> {
-    /// Looks at every key of a session: at first only whether the comparison has met it, then, where it has not, whose it is.
-    pub(super) async fn scan(&mut self) -> Result<Settled, CopyError> {
-        let comparer = self.comparer;
-        for node in &mut comparer.target.masters().await? {
-            let mut cursor = 0;
-            loop {
-                comparer.target.check_stop()?;
-                let (found, next) = node.scan(&comparer.target.prefix, cursor).await?;
-                found.iter().filter(|key| self.concerns(key)).for_each(|key| comparer.balance.met(&key.client, key.kind));
-                cursor = next;
-                if cursor == 0 {
-                    break;
-                }
-            }
-        }
-        match comparer.balance.is_all_even() {
-            true => Ok(Settled::default()),
-            false => self.scan_for_good().await,
+    /// Looks at every key of a session, unless all that `met` has counted is explained. The rows were all compared before.
+    pub(super) async fn scan(&mut self, met: &mut watch::Receiver<Met>) -> Result<Settled, CopyError> {
+        let met = tokio::select! {
+            met = met.wait_for(|met| *met != Met::Counting) => met.map_or(Met::Failed, |met| *met),
+            () = self.comparer.stop.cancelled() => return Err(CopyError::Stopped),
+        };
+        match met {
+            Met::All if self.comparer.balance.is_all_even() => Ok(Settled::default()),
+            Met::All | Met::Failed | Met::Counting => self.scan_for_good().await,
         }
     }
 
@@ -47,7 +41,7 @@ impl Sides<'_> {
             loop {
                 comparer.target.check_stop()?;
                 let (mut found, next) = node.scan(&comparer.target.prefix, cursor).await?;
-                found.retain(|key| self.concerns(key) && !comparer.balance.is_even(&key.client));
+                found.retain(|key| comparer.concerns(key) && !comparer.balance.is_even(&key.client));
                 comparer.pace.wait(found.len(), &comparer.stop).await;
                 let doubtful = node.doubtful(&comparer.target.prefix, found).await?;
                 self.look_up(doubtful, &mut suspects).await?;
@@ -62,13 +56,6 @@ impl Sides<'_> {
         }
         settled.merge(self.settle(suspects.into_values().collect()).await?);
         Ok(settled)
-    }
-
-    /// Whether a key is one to account for: a session that no call can reach was made by no broker, and where messages are
-    /// only counted none of them was read.
-    fn concerns(&self, key: &FoundKey) -> bool {
-        let is_read = self.comparer.level == Level::Full || !matches!(key.kind, KeyKind::Message(_));
-        is_read && self.comparer.target.group(key.client.as_str()).is_some()
     }
 
     /// Adds the sessions that PostgreSQL does not know, and those that have messages without a reference.
@@ -101,5 +88,53 @@ impl Sides<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// How far the count of all keys is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Met {
+    /// Under way, beside the comparison of the rows.
+    Counting,
+    /// Every key was counted.
+    All,
+    /// It was given up: then every key is looked up.
+    Failed,
+}
+
+impl Comparer {
+    /// Counts every key of a session into the balance, beside the comparison of the rows.
+    pub(super) async fn count_keys(&self) -> Met {
+        match self.try_to_count_keys().await {
+            Ok(()) => Met::All,
+            Err(error) => {
+                tracing::debug!(%error, "the keys were not counted: each is looked up");
+                Met::Failed
+            }
+        }
+    }
+
+    async fn try_to_count_keys(&self) -> Result<(), TargetError> {
+        for node in &mut self.target.masters().await? {
+            let mut cursor = 0;
+            loop {
+                self.target.check_stop()?;
+                let (found, next) = node.scan(&self.target.prefix, cursor).await?;
+                self.pace.wait(found.len(), &self.stop).await;
+                found.iter().filter(|key| self.concerns(key)).for_each(|key| self.balance.met(&key.client, key.kind));
+                cursor = next;
+                if cursor == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a key is one to account for: a session that no call can reach was made by no broker, and where messages are
+    /// only counted none of them was read.
+    fn concerns(&self, key: &FoundKey) -> bool {
+        let is_read = self.level == Level::Full || !matches!(key.kind, KeyKind::Message(_));
+        is_read && self.target.group(key.client.as_str()).is_some()
     }
 }

@@ -37,7 +37,6 @@ fn every_script_has_a_complete_head() {
         "create_sessions.lua",
         "get_messages.lua",
         "note_chunk.lua",
-        "read_sessions.lua",
         "remove_message.lua",
         "remove_messages.lua",
         "replace_sessions.lua",
