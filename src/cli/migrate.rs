@@ -31,7 +31,7 @@ pub(super) fn command() -> clap::Command {
 /// What kept the run from its end, with the exit code for it.
 pub async fn run(config: Config, settings: MigrateConfig) -> Result<ExitCode, Failure> {
     let stop = CancellationToken::new();
-    stop_on_signals(stop.clone())?;
+    stop_on_signals(stop.clone(), "stopping at the next session border")?;
     let migration = Migration::prepare(&config, &settings, stop).await.map_err(failure)?;
     let meter = Arc::clone(&migration.meter);
     let progress =
@@ -46,8 +46,8 @@ pub async fn run(config: Config, settings: MigrateConfig) -> Result<ExitCode, Fa
     Ok(if report.tally.anything_quarantined() { ExitCode::Quarantined } else { ExitCode::Done })
 }
 
-/// The first SIGINT or SIGTERM lets what is in flight end; the second one ends the process at once.
-fn stop_on_signals(stop: CancellationToken) -> Result<(), Failure> {
+/// The first SIGINT or SIGTERM lets what is in flight end, and says so; the second one ends the process at once.
+pub(super) fn stop_on_signals(stop: CancellationToken, notice: &'static str) -> Result<(), Failure> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(anyhow::Error::from)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(anyhow::Error::from)?;
     tokio::spawn(async move {
@@ -59,7 +59,7 @@ fn stop_on_signals(stop: CancellationToken) -> Result<(), Failure> {
             if stop.is_cancelled() {
                 std::process::exit(i32::from(ExitCode::Interrupted.number()));
             }
-            tracing::warn!("stopping at the next session border; a second signal stops at once");
+            tracing::warn!("{notice}; a second signal stops at once");
             stop.cancel();
         }
     });

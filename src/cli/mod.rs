@@ -3,6 +3,7 @@
 //! The words of the commands are in their files; the options are rows of the table in `config`. clap ends here.
 
 mod arguments;
+mod check;
 mod completions;
 mod config;
 mod exit;
@@ -21,16 +22,17 @@ use clap_complete::Shell;
 pub use exit::ExitCode;
 pub use failure::Failure;
 
-use crate::config::{ColorChoice, Config, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings};
+use crate::config::{ColorChoice, Config, Contradiction, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings};
 use crate::observe::log;
 
 const PROGRAM: &str = "tbmq-migrate";
-const EXAMPLE: &[&str] = &["tbmq-migrate config --tbmq-env tb-mqtt-broker.env", "tbmq-migrate migrate --tbmq-env tb-mqtt-broker.env"];
+const EXAMPLE: &[&str] = &["tbmq-migrate check --tbmq-env tb-mqtt-broker.env", "tbmq-migrate migrate --tbmq-env tb-mqtt-broker.env"];
 
 /// A command with everything that it needs.
 enum Action {
     /// A text that clap made: `--help`, `--version`.
     Show(String),
+    Check(Box<(Config, Vec<Contradiction>)>),
     Migrate(Box<(Config, MigrateConfig)>),
     Config(Vec<Listed>),
     Completions(Shell),
@@ -73,6 +75,7 @@ impl Program {
         let settings = Settings::load(options, lookup)?;
         let output = Some(settings.output()?);
         let action = match name {
+            check::NAME => Action::Check(Box::new((settings.config()?, settings.contradictions().to_vec()))),
             config::NAME => Action::Config(settings.list()?),
             _ => Action::Migrate(Box::new((settings.config()?, settings.migrate()?))),
         };
@@ -95,6 +98,10 @@ impl Program {
             Action::Config(list) => config::run(&list, json),
             Action::Completions(shell) => completions::run(shell),
             Action::Man => man::run(),
+            Action::Check(settings) => {
+                let runtime = tokio::runtime::Runtime::new().map_err(anyhow::Error::from)?;
+                runtime.block_on(check::run(settings.0, settings.1))
+            }
             Action::Migrate(settings) => {
                 let runtime = tokio::runtime::Runtime::new().map_err(anyhow::Error::from)?;
                 runtime.block_on(migrate::run(settings.0, settings.1))
@@ -111,7 +118,7 @@ fn command() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(arguments::of_every_command())
-        .subcommands([migrate::command(), config::command(), completions::command(), man::command()]);
+        .subcommands([check::command(), migrate::command(), config::command(), completions::command(), man::command()]);
     with_example(program, EXAMPLE)
 }
 

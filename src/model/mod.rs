@@ -16,7 +16,7 @@ mod session;
 pub use consequence::Consequence;
 pub use deadline::{Life, Millis, PacketType};
 pub use identifier::{ClientId, EscapedText, LastPacketId, PacketId, Score, SerialNumber};
-pub use key::{KeyKind, KeyPrefix, SLOTS, slot_of_key};
+pub use key::{KeyKind, KeyPrefix, SLOTS, prefix_of, slot_of_key};
 pub use message::{Carriable, Content, Encoder};
 pub use outcome::{Outcome, QuarantineReason, Tally};
 pub use row::{ContextRow, MessageRow};
