@@ -16,6 +16,11 @@ local function usage(key)
   return call('MEMORY', 'USAGE', key, 'SAMPLES', '0') or 0
 end
 
+-- What the user may not do is refused before anything is written.
+call('DEL', KEYS[1])
+if measure then
+  usage(KEYS[1])
+end
 call('SET', KEYS[2], ARGV[1], 'EX', ARGV[3])
 for place = 3, #KEYS do
   local argument = 2 * place - 2

@@ -1,7 +1,7 @@
 //! What following the changes of the tables would need from PostgreSQL, and what each way to migrate is ready for. Pure.
 
 use super::finding::{Area, Finding, Level};
-use super::postgres::unrecordable;
+use super::source::unrecordable;
 use crate::source::{Publication, SourceError, SourceFacts, Storage, quoted};
 
 const AREA: Area = Area::Postgresql;

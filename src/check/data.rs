@@ -216,3 +216,33 @@ fn duration(seconds: f64) -> String {
         _ => format!("{:.1} h", seconds / 3600.0),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::finding::Level;
+    use crate::model::Tally;
+
+    fn level(found: &[Finding], name: &str) -> Option<Level> {
+        found.iter().find(|finding| finding.name == name).map(|finding| finding.level)
+    }
+
+    #[test]
+    fn tables_that_are_too_large_to_count_leave_unknown_what_a_sample_cannot_tell() {
+        let tally = Tally { rows_read: 100, sessions: 1, messages_migrated: 100, ..Tally::default() };
+        let sample = Sample { tally, estimated_rows: 1_000_000, ..Sample::default() };
+        let forecast = Forecast::new(&sample, None, None);
+        let found = findings(&sample, &forecast, &Ok(None), &Rules::default(), Some(true));
+        assert_eq!(level(&found, "trimmed"), Some(Level::Warning));
+        assert_eq!(level(&found, "exact_counts"), Some(Level::Warning));
+        assert_eq!(level(&found, "cluster_ids"), None);
+        assert!(found[0].measured.contains("a forecast: 100 rows of about 1,000,000 were looked at"), "{:?}", found[0]);
+        let counted = findings(&sample, &forecast, &Ok(Some(Exact::default())), &Rules::default(), Some(true));
+        assert_eq!((level(&counted, "trimmed"), level(&counted, "exact_counts")), (Some(Level::Ok), None));
+    }
+
+    #[test]
+    fn a_time_is_told_in_the_unit_that_a_person_plans_in() {
+        assert_eq!([119.0, 600.0, 36_000.0].map(duration), ["119 s", "10 min", "10.0 h"]);
+    }
+}

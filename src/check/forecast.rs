@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::sample::Sample;
-use crate::target::Measured;
+use crate::target::Sizes;
 
 /// What is to be expected of a copy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,7 +89,7 @@ impl Forecast {
     }
 
     /// Bytes that the sessions take in all masters together.
-    pub(super) fn total_bytes(&self, sample: &Sample, measured: Option<&Measured>) -> u64 {
+    pub(super) fn total_bytes(&self, sample: &Sample, measured: Option<Sizes>) -> u64 {
         let wanted = sample.tally.messages_migrated;
         if wanted == 0 {
             return self.sessions * SESSION_BYTES;

@@ -9,10 +9,10 @@ mod data;
 mod finding;
 mod forecast;
 mod memory;
-mod postgres;
-mod redis;
 mod sample;
 mod settings;
+mod source;
+mod target;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,21 +73,26 @@ pub async fn check(config: &Config, contradictions: &[Contradiction], stop: &Can
     let patience = Arc::new(Patience::new(PATIENCE, stop.clone()));
     let target = TargetFacts::read(&config.target.redis, prefix.clone(), patience).await;
     going_on()?;
-    let source = read_source(config).await;
-    going_on()?;
+    // Reading changes nothing, so a person who wants to stop need not wait for it.
+    let source = tokio::select! {
+        source = read_source(config) => source,
+        () = stop.cancelled() => return Err(Stopped),
+    };
     let unfinished_run = match &source {
         Ok((source, facts)) => unfinished_run(source, facts).await,
         Err(_) => None,
     };
     let data = match &source {
-        Ok((source, facts)) => read_data(source, facts, config, &prefix, target.as_ref().ok(), stop).await,
+        Ok((source, facts)) => tokio::select! {
+            data = read_data(source, facts, config, &prefix, target.as_ref().ok(), stop) => data,
+            () = stop.cancelled() => return Err(Stopped),
+        },
         Err(_) => None,
     };
-    going_on()?;
     let mut findings = settings::findings(config, contradictions);
     match &source {
         Ok((source, facts)) => {
-            findings.extend(postgres::findings(facts, source.place()));
+            findings.extend(source::findings(facts, source.place()));
             findings.extend(capture::findings(facts));
             findings.extend(activity::findings(facts));
             findings.push(match &facts.clock {
@@ -95,11 +100,11 @@ pub async fn check(config: &Config, contradictions: &[Contradiction], stop: &Can
                 Err(error) => Finding::unknown(Area::Postgresql, "clock", error),
             });
         }
-        Err(error) => findings.push(postgres::unreachable(error)),
+        Err(error) => findings.push(source::unreachable(error)),
     }
     match &target {
-        Ok(facts) => findings.extend(redis::findings(facts, unfinished_run)),
-        Err(error) => findings.push(redis::unreachable(error)),
+        Ok(facts) => findings.extend(target::findings(facts, unfinished_run)),
+        Err(error) => findings.push(target::unreachable(error)),
     }
     let forecast = match data {
         Some(data) => judge_data(&data, config, target.as_ref().ok(), &mut findings).await,
@@ -172,9 +177,10 @@ async fn judge_data(data: &Data, config: &Config, target: Option<&TargetFacts>, 
     let mut forecast = Forecast::new(sample, data.contexts, over_limit);
     if let Some(facts) = target {
         let measured = measure(facts, sample).await;
-        let total = forecast.total_bytes(sample, measured.as_ref());
+        let sizes = measured.as_ref().and_then(|measured| measured.sizes);
+        let total = forecast.total_bytes(sample, sizes);
         forecast.memory_bytes_per_shard = memory::shards(&facts.nodes, facts.target.topology(), &facts.target.prefix, total);
-        forecast.memory_measured = measured.is_some();
+        forecast.memory_measured = sizes.is_some();
         forecast.copy_seconds = forecast.seconds(sample.rows_per_second(), measured.map(|measured| measured.messages_per_second));
         findings.extend(memory::findings(&forecast));
     }

@@ -20,14 +20,21 @@ pub struct ScratchMessage {
 /// What a few messages took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
+    /// Their memory; `None` where the user may not ask for it.
+    pub sizes: Option<Sizes>,
+    /// Messages a second that Redis wrote, and removed again.
+    pub messages_per_second: f64,
+}
+
+/// The memory of a few messages of one session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
     /// Bytes of a set with all of them.
     pub set_bytes: u64,
     /// Bytes of a last packet id.
     pub last_packet_id_bytes: u64,
     /// Bytes of the messages, each under a key of the length that it would have.
     pub message_bytes: u64,
-    /// Messages a second that Redis wrote, and removed again.
-    pub messages_per_second: f64,
 }
 
 /// A key dies by itself after this, should the server stop in the middle of a call.
@@ -59,7 +66,16 @@ impl Target {
             }
             call
         };
-        let (set_bytes, last_packet_id_bytes, of_messages): (u64, u64, u64) = link::reply(doing, link.script(doing, &call("measure")).await?)?;
+        // The scratch keys have another length than the real ones.
+        let real: usize = messages.iter().map(|message| message.key.len()).sum();
+        let scratch: usize = keys.iter().skip(2).map(String::len).sum();
+        let sizes = match link.script(doing, &call("measure")).await {
+            Err(error) if error.lacks_a_right() => None,
+            reply => {
+                let (set_bytes, last_packet_id_bytes, of_messages): (u64, u64, u64) = link::reply(doing, reply?)?;
+                Some(Sizes { set_bytes, last_packet_id_bytes, message_bytes: (of_messages + real as u64).saturating_sub(scratch as u64) })
+            }
+        };
         let started = Instant::now();
         let mut calls = 0_u32;
         while calls < u32::try_from(CALLS).unwrap_or(u32::MAX) && started.elapsed() < RATE_LIMIT {
@@ -72,10 +88,6 @@ impl Target {
         // Lossless: lengths and counts are far below 2^53.
         #[allow(clippy::cast_precision_loss)]
         let messages_per_second = f64::from(calls) * messages.len() as f64 / started.elapsed().as_secs_f64().max(1e-6);
-        // The scratch keys have another length than the real ones.
-        let lengths = |texts: &mut dyn Iterator<Item = usize>| texts.sum::<usize>() as u64;
-        let real = lengths(&mut messages.iter().map(|message| message.key.len()));
-        let scratch = lengths(&mut keys.iter().skip(2).map(String::len));
-        Ok(Measured { set_bytes, last_packet_id_bytes, message_bytes: (of_messages + real).saturating_sub(scratch), messages_per_second })
+        Ok(Measured { sizes, messages_per_second })
     }
 }

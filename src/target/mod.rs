@@ -20,7 +20,7 @@ pub use batch::{Batch, Refused, WriteMode};
 pub use error::TargetError;
 pub use journal::{Journal, NotedChunk};
 pub use link::Link;
-pub use measure::{Measured, ScratchMessage};
+pub use measure::{Measured, ScratchMessage, Sizes};
 pub use node::{FoundKey, Node, NodeFacts};
 pub use patience::Patience;
 pub use place::Topology;

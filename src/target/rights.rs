@@ -25,6 +25,13 @@ pub struct TriedCommand {
     pub outcome: Result<(), TargetError>,
 }
 
+impl TriedCommand {
+    /// Whether the access list refused it, and a copy needs it.
+    pub fn is_in_the_way(&self) -> bool {
+        self.need == Need::Copy && self.outcome.as_ref().is_err_and(TargetError::lacks_a_right)
+    }
+}
+
 /// The commands, what each is needed for, and arguments after the key with which they change nothing where no key is.
 const ON_A_SESSION_KEY: [(&str, Need, &[&str]); 10] = [
     ("type", Need::Copy, &[]),

@@ -19,10 +19,10 @@ pub struct TargetFacts {
     pub user: Result<String, TargetError>,
     /// The commands that are needed; empty where the servers are not fit to be written to.
     pub commands: Vec<TriedCommand>,
-    /// What writing a session, and removing it again, came to; `None` where the servers are not fit for it.
+    /// What writing a session, and removing it again, came to; `None` where it was not tried.
     pub probe: Option<Result<(), TargetError>>,
-    /// Whether scripts may use keys that they derive.
-    pub derived_keys: Result<(), TargetError>,
+    /// Whether scripts may use keys that they derive; `None` where the servers are not fit to be asked.
+    pub derived_keys: Option<Result<(), TargetError>>,
     /// Sessions that stand there.
     pub standing: Result<Standing, TargetError>,
     /// The time by one of them.
@@ -77,16 +77,20 @@ impl TargetFacts {
         }
         let now = link.time().await.unwrap_or_else(|_| wall_clock());
         let writable = target.check_prefix().is_ok() && nodes.iter().all(|node| node.facts.role != "slave" && node.facts.problems("").is_empty());
-        let (mut commands, mut probe) = (Vec::new(), None);
+        let (mut commands, mut probe, mut derived_keys) = (Vec::new(), None, None);
         if writable {
             commands = target.try_commands(&link, now).await;
-            probe = Some(target.probe(&link, now).await);
+            derived_keys = Some(target.try_derived_key(&link, now).await);
+            // Without one of the rights it is known by now that a copy would be refused, and what is written might stay.
+            if !commands.iter().any(TriedCommand::is_in_the_way) {
+                probe = Some(target.probe(&link, now).await);
+            }
         }
         Ok(Self {
             user: target.user(&link).await,
             commands,
             probe,
-            derived_keys: target.try_derived_key(&link, now).await,
+            derived_keys,
             standing: target.look_for_sessions(&mut connections).await,
             nodes,
             target,

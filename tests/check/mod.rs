@@ -92,12 +92,13 @@ fn look_by(scene: &Scene, call: Tool) -> Page {
 
 /// What a superuser sees of a database: its rows, and the objects that there are.
 fn digest(database: &Database) -> String {
-    database.try_psql(
-        "select (select md5(string_agg(m::text, '' order by client_id, serial_number)) from device_publish_msg m),
+    database
+        .try_psql(
+            "select (select md5(string_agg(m::text, '' order by client_id, serial_number)) from device_publish_msg m),
                 (select md5(string_agg(c::text, '' order by client_id)) from device_session_ctx c),
                 (select md5(string_agg(oid::text || relname, '' order by oid)) from pg_class)",
-    )
-    .unwrap_or_default()
+        )
+        .unwrap_or_default()
 }
 
 /// Two sessions of ten messages, ready to be carried.

@@ -41,3 +41,15 @@ fn without_the_measuring_it_writes_and_removes_only_also_when_nobody_waits_for_t
     wait_until("the lost call to be run", || calls(&server));
     assert!(server.keyspace().0.is_empty());
 }
+
+#[test]
+fn a_user_who_may_not_measure_or_remove_is_refused_before_anything_is_written() {
+    let server = Redis::start();
+    let mut connection = server.connection();
+    for lacking in ["-memory", "-del", "-set"] {
+        run(&mut connection, &["ACL", "SETUSER", "tool", "reset", "on", ">pw", "~*", "+@all", lacking]);
+        let mut other = redis::Client::open(format!("redis://tool:pw@127.0.0.1:{}", server.port)).unwrap().get_connection().unwrap();
+        call("measure").refusal(&mut other);
+        assert!(server.keyspace().0.is_empty(), "{lacking}");
+    }
+}

@@ -24,11 +24,14 @@ pub(super) fn findings(facts: &TargetFacts, unfinished_run: Option<i64>) -> Vec<
         found.extend(of_node(node));
     }
     found.extend(rights(facts));
-    found.push(match &facts.derived_keys {
-        Ok(()) => Finding::ok(AREA, "derived_keys", "a script may use keys that it derives, as those of the broker do"),
-        Err(error) => Finding::blocker(AREA, "derived_keys", format!("a script may not use keys that it derives: {}", told(error)))
-            .mend("the scripts of the 2.x broker do that: it needs a server that allows it"),
-    });
+    match &facts.derived_keys {
+        Some(Ok(())) => found.push(Finding::ok(AREA, "derived_keys", "a script may use keys that it derives, as those of the broker do")),
+        Some(Err(error)) => found.push(
+            Finding::blocker(AREA, "derived_keys", format!("a script may not use keys that it derives: {}", told(error)))
+                .mend("the scripts of the 2.x broker do that: it needs a server that allows it"),
+        ),
+        None => {}
+    }
     match &facts.standing {
         Ok(standing) => found.extend(self::standing(standing, facts.target.prefix.as_str(), unfinished_run)),
         Err(error) => found.push(Finding::unknown(AREA, "session_keys", error).maybe_mend(error.hint())),
@@ -170,12 +173,14 @@ fn rights(facts: &TargetFacts) -> Vec<Finding> {
     let mut found = Vec::new();
     match &facts.probe {
         Some(Ok(())) => found.push(Finding::ok(AREA, "rights", "a session was written and removed again on scratch keys")),
-        Some(Err(error)) if refused(Need::Copy).next().is_some() => {
-            let text = format!("user {user} may not use {}: {}", names(Need::Copy), told(error));
-            found.push(Finding::blocker(AREA, "rights", text).mend(grant(Need::Copy)));
+        Some(Err(error)) => {
+            let name = if error.lacks_a_right() { "rights" } else { "writing" };
+            found.push(Finding::blocker(AREA, name, told(error)).maybe_mend(error.hint()));
         }
-        Some(Err(error)) => found.push(Finding::blocker(AREA, "rights", told(error)).maybe_mend(error.hint())),
-        None => found.push(Finding::warning(AREA, "rights", "unknown: nothing is tried on a server that is not fit for a copy")),
+        None => match refused(Need::Copy).next() {
+            Some(_) => found.push(Finding::blocker(AREA, "rights", format!("user {user} may not use {}", names(Need::Copy))).mend(grant(Need::Copy))),
+            None => found.push(Finding::warning(AREA, "rights", "unknown: nothing is tried on a server that is not fit for a copy")),
+        },
     }
     if refused(Need::Compare).next().is_some() {
         let text = format!("user {user} may not use {}, by which deadlines are read back", names(Need::Compare));
