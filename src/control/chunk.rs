@@ -3,7 +3,7 @@
 use sqlx::{Postgres, Row as _, Transaction};
 
 use super::{Control, ControlError};
-use crate::model::Tally;
+use crate::model::{Compared, Tally};
 use crate::source::{Part, PlannedChunk, Scope};
 
 /// A claimed chunk.
@@ -29,6 +29,8 @@ impl Chunk {
 pub struct FinishedChunk {
     /// What became of its rows.
     pub tally: Tally,
+    /// What a comparison of it came to; nothing of that in a copy.
+    pub compared: Compared,
     /// What it covers: less than it was to, when its time was over before its end.
     pub covered: Scope,
     /// What is left for chunks of their own then.
@@ -64,12 +66,10 @@ impl Control {
                 .fetch_optional(&mut *transaction)
                 .await?;
                 if let Some(row) = &row {
-                    // Its rows are read again, and say again which of them cannot be carried.
-                    sqlx::query("delete from tbmq_migrate.quarantine where chunk_id = $1")
-                        .persistent(false)
-                        .bind(row.get::<i64, _>(0))
-                        .execute(&mut *transaction)
-                        .await?;
+                    // Its rows are read again, and say again which of them cannot be carried, or differ.
+                    for list in ["delete from tbmq_migrate.quarantine where chunk_id = $1", "delete from tbmq_migrate.finding where chunk_id = $1"] {
+                        sqlx::query(list).persistent(false).bind(row.get::<i64, _>(0)).execute(&mut *transaction).await?;
+                    }
                 }
                 transaction.commit().await?;
                 Ok(row)
@@ -89,11 +89,12 @@ impl Control {
         let recorded = self
             .persist("recording a chunk", async || {
                 let mut transaction = self.pool.begin().await?;
-                let tally = &finished.tally;
+                let (tally, compared) = (&finished.tally, &finished.compared);
                 let mut query = sqlx::query(
                     "update tbmq_migrate.chunk set state = 'done', done_at = clock_timestamp(), sessions = $3, rows_read = $4, messages_migrated = $5,
                         expired_by_interval = $6, expired_by_ttl = $7, superseded = $8, trimmed = $9, quarantined = $10, orphan_messages = $11,
-                        invalid_contexts = $12, lower_id = $13, part = $14
+                        invalid_contexts = $12, sessions_compared = $13, messages_compared = $14, differing_sessions = $15, not_checked = $16,
+                        unlisted_findings = $17, lower_id = $18, part = $19
                      where id = $1 and worker_id = $2 and state = 'claimed'",
                 )
                 .persistent(false)
@@ -110,6 +111,11 @@ impl Control {
                     tally.quarantined,
                     tally.orphan_messages,
                     tally.invalid_contexts,
+                    compared.sessions,
+                    compared.messages,
+                    compared.differing_sessions,
+                    compared.not_checked,
+                    compared.unlisted_findings,
                 ] {
                     query = query.bind(i64::try_from(count).unwrap_or(i64::MAX));
                 }

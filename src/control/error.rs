@@ -26,6 +26,9 @@ pub enum ControlError {
         /// What the driver said.
         source: sqlx::Error,
     },
+    /// A list cannot be written into its file.
+    #[error("cannot write the file of the report")]
+    File(#[source] std::io::Error),
     /// The person or the lease asked to stop, and the server did not answer in the time that was left.
     #[error("stopped while waiting for PostgreSQL ({doing})")]
     Stopped {
@@ -69,7 +72,7 @@ impl ControlError {
     pub fn consequence(&self) -> Consequence {
         match self {
             Self::Statement { source, .. } => consequence_of(source),
-            Self::Prepare { .. } | Self::Stopped { .. } | Self::Busy { .. } | Self::OtherSettings { .. } | Self::LeaseLost { .. } => {
+            Self::Prepare { .. } | Self::File(_) | Self::Stopped { .. } | Self::Busy { .. } | Self::OtherSettings { .. } | Self::LeaseLost { .. } => {
                 Consequence::Operator
             }
         }
@@ -82,6 +85,7 @@ impl ControlError {
                 Some(format!("{} or run with --stateless, which cannot go on after an interruption", missing_grants(database, role, *exists)))
             }
             Self::Statement { .. } => None,
+            Self::File(_) => Some("check the disk, then run the same command again: it goes on where it was".to_owned()),
             Self::Stopped { .. } => Some("run the same command again: it goes on where it was".to_owned()),
             Self::Busy { .. } => Some(
                 "wait until it has ended (a process that was killed counts for 20 s), or start this one with the same settings to work on the same run".to_owned(),

@@ -5,9 +5,12 @@
 
 mod chunk;
 mod error;
+mod finding;
 mod lease;
 mod quarantine;
 mod run;
+mod sums;
+mod work;
 
 use std::future::Future;
 use std::sync::LazyLock;
@@ -21,9 +24,11 @@ use tokio_util::sync::CancellationToken;
 
 pub use chunk::{Chunk, FinishedChunk};
 pub use error::{ControlError, missing_grants};
+pub use finding::{FindingCounts, Findings};
 pub use lease::{Lease, Term};
 pub use quarantine::{Quarantine, QuarantinedRow};
-pub use run::{OpenRun, Run, RunPlan, RunState};
+pub use run::{OpenRun, Run, RunKind, RunPlan, RunState};
+pub use work::{MemoryWork, Next, RecordedWork, Work};
 
 use crate::model::Consequence;
 use crate::source::{Server, Source};
@@ -70,12 +75,12 @@ impl Control {
         .map_err(ControlError::statement("looking for the schema tbmq_migrate"))
     }
 
-    /// The number of a run that has not ended, where the schema and the right to read it are there.
+    /// The number of a copy that has not ended, where the schema and the right to read it are there.
     ///
     /// # Errors
     /// A failed statement.
     pub async fn unfinished_run(connection: &mut PgConnection) -> Result<Option<i64>, ControlError> {
-        sqlx::query_scalar("select id from tbmq_migrate.run where state in ('copying', 'finishing') limit 1")
+        sqlx::query_scalar("select id from tbmq_migrate.run where command = 'migrate' and state in ('copying', 'finishing') limit 1")
             .persistent(false)
             .fetch_optional(connection)
             .await

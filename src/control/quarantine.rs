@@ -129,6 +129,6 @@ fn write_line(file: &mut File, row: &QuarantinedRow) -> std::io::Result<()> {
     file.write_all(&line)
 }
 
-fn file_error(error: std::io::Error) -> ControlError {
-    ControlError::statement("writing the quarantine file")(sqlx::Error::Configuration(error.into()))
+pub(super) fn file_error(error: std::io::Error) -> ControlError {
+    ControlError::File(error)
 }

@@ -4,8 +4,25 @@ use sqlx::{Postgres, Row as _, Transaction};
 
 use super::chunk::insert_chunk;
 use super::{Control, ControlError};
-use crate::model::Tally;
 use crate::source::{PlannedChunk, WriteCount};
+
+/// What a run does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunKind {
+    /// A one-off copy.
+    Migrate,
+    /// A comparison.
+    Verify,
+}
+
+impl RunKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Migrate => "migrate",
+            Self::Verify => "verify",
+        }
+    }
+}
 
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +101,8 @@ impl OpenRun {
 
 /// What a new run is made of.
 pub struct RunPlan {
+    /// What it does.
+    pub kind: RunKind,
     /// What it copies where.
     pub settings: String,
     /// The server's write count before the first read.
@@ -98,10 +117,10 @@ impl Control {
     ///
     /// # Errors
     /// A failed statement.
-    pub async fn open_run(&self) -> Result<Option<OpenRun>, ControlError> {
+    pub async fn open_run(&self, kind: RunKind) -> Result<Option<OpenRun>, ControlError> {
         self.persist("looking for an open run", async || {
             let mut transaction = self.pool.begin().await?;
-            read_open(&mut transaction).await
+            read_open(&mut transaction, kind).await
         })
         .await
     }
@@ -115,16 +134,16 @@ impl Control {
             let mut transaction = self.pool.begin().await?;
             // Two processes that start at the same moment must not plan twice.
             sqlx::raw_sql("lock table tbmq_migrate.run in exclusive mode").execute(&mut *transaction).await?;
-            if let Some(open) = read_open(&mut transaction).await?.filter(|open| open.run.state != RunState::Finished) {
+            if let Some(open) = read_open(&mut transaction, plan.kind).await?.filter(|open| open.run.state != RunState::Finished) {
                 return Ok(open);
             }
-            let id: i64 =
-                sqlx::query_scalar("insert into tbmq_migrate.run (command, settings, writes_at_start) values ('migrate', $1, $2) returning id")
-                    .persistent(false)
-                    .bind(&plan.settings)
-                    .bind(plan.writes_at_start.map(|count| count.0))
-                    .fetch_one(&mut *transaction)
-                    .await?;
+            let id: i64 = sqlx::query_scalar("insert into tbmq_migrate.run (command, settings, writes_at_start) values ($1, $2, $3) returning id")
+                .persistent(false)
+                .bind(plan.kind.name())
+                .bind(&plan.settings)
+                .bind(plan.writes_at_start.map(|count| count.0))
+                .fetch_one(&mut *transaction)
+                .await?;
             for chunk in &plan.chunks {
                 insert_chunk(&mut transaction, id, chunk, 0).await?;
             }
@@ -174,7 +193,7 @@ impl Control {
         self.persist("looking for a finished run", async || {
             sqlx::query_as(
                 "select id, to_char(finished_at, 'YYYY-MM-DD HH24:MI:SS TZ') from tbmq_migrate.run
-                 where state = 'finished' and settings = $1 order by id desc limit 1",
+                 where command = 'migrate' and state = 'finished' and settings = $1 order by id desc limit 1",
             )
             .persistent(false)
             .bind(settings)
@@ -336,48 +355,15 @@ impl Control {
         let unknown = || ControlError::statement("reading a run's state")(sqlx::Error::Protocol(format!("unknown state {state}")));
         Ok((RunState::from_column(&state).ok_or_else(unknown)?, u64::try_from(removed).unwrap_or(0)))
     }
-
-    /// The sum over all chunks that are done.
-    ///
-    /// # Errors
-    /// A failed statement.
-    pub async fn tally(&self, run: i64) -> Result<Tally, ControlError> {
-        let row = self
-            .persist("adding the chunks up", async || {
-                sqlx::query(
-                    "select array[sum(sessions), sum(rows_read), sum(messages_migrated), sum(expired_by_interval), sum(expired_by_ttl),
-                        sum(superseded), sum(trimmed), sum(quarantined), sum(orphan_messages), sum(invalid_contexts)]::int8[]
-                     from tbmq_migrate.chunk where run_id = $1 and state = 'done'",
-                )
-                .persistent(false)
-                .bind(run)
-                .fetch_one(&self.pool)
-                .await
-            })
-            .await?;
-        let sums: Vec<Option<i64>> = row.get(0);
-        let sum = |at: usize| sums.get(at).copied().flatten().and_then(|sum| u64::try_from(sum).ok()).unwrap_or(0);
-        Ok(Tally {
-            sessions: sum(0),
-            rows_read: sum(1),
-            messages_migrated: sum(2),
-            expired_by_interval: sum(3),
-            expired_by_ttl: sum(4),
-            superseded: sum(5),
-            trimmed: sum(6),
-            quarantined: sum(7),
-            orphan_messages: sum(8),
-            invalid_contexts: sum(9),
-        })
-    }
 }
 
-async fn read_open(transaction: &mut Transaction<'_, Postgres>) -> Result<Option<OpenRun>, sqlx::Error> {
+async fn read_open(transaction: &mut Transaction<'_, Postgres>, kind: RunKind) -> Result<Option<OpenRun>, sqlx::Error> {
     let row = sqlx::query(
         "select id, settings, writes_at_start, journal, state from tbmq_migrate.run
-         where state in ('copying', 'finishing') or state = 'finished' and journal <> '{}' order by state = 'finished', id desc limit 1",
+         where command = $1 and (state in ('copying', 'finishing') or state = 'finished' and journal <> '{}') order by state = 'finished', id desc limit 1",
     )
     .persistent(false)
+    .bind(kind.name())
     .fetch_optional(&mut **transaction)
     .await?;
     let Some(row) = row else { return Ok(None) };

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::sender::{InFlight, Route, Sender};
 use super::{Clock, CopyError, Meter, Pace};
 use crate::control::{FinishedChunk, Quarantine, Term};
-use crate::model::{ClientId, ContextRow, Encoder, Judgement, Outcome, QuarantineReason, Rules, SessionLaw, Tally, WantedMessage};
+use crate::model::{ClientId, Compared, ContextRow, Encoder, Judgement, Outcome, QuarantineReason, Rules, SessionLaw, Tally, WantedMessage};
 use crate::source::{ChunkReader, JoinedRow, Part, Scope, Tables};
 use crate::target::{Link, Target, WriteMode};
 
@@ -85,7 +85,7 @@ impl Copier {
         };
         let result = pass.run(connection, scope).await;
         match result {
-            Ok((covered, rest)) => Ok(FinishedChunk { tally: pass.tally, covered, rest }),
+            Ok((covered, rest)) => Ok(FinishedChunk { tally: pass.tally, compared: Compared::default(), covered, rest }),
             Err(error) => {
                 if error.leaves_redis_in_reach() {
                     let half_written = pass.sender.half_written().await;
@@ -173,14 +173,15 @@ impl Pass<'_> {
         let border = match scope.part {
             Part::All | Part::RowsOnly => self.messages(reader, scope).await?,
             Part::ContextsOnly => self.lone_contexts(reader, scope).await?,
+            Part::TargetOnly => None,
         };
         match (scope.part, border) {
             (Part::All, Some(border)) => {
                 let covered = scope.from(&border);
                 Ok((covered.only(Part::RowsOnly), vec![scope.below(&border), covered.only(Part::ContextsOnly)]))
             }
-            (Part::RowsOnly | Part::ContextsOnly, Some(border)) => Ok((scope.from(&border), vec![scope.below(&border)])),
-            (Part::RowsOnly | Part::ContextsOnly, None) => Ok((scope.clone(), Vec::new())),
+            (Part::RowsOnly | Part::ContextsOnly | Part::TargetOnly, Some(border)) => Ok((scope.from(&border), vec![scope.below(&border)])),
+            (Part::RowsOnly | Part::ContextsOnly | Part::TargetOnly, None) => Ok((scope.clone(), Vec::new())),
             // One border could not say where both parts ended: the contexts become a chunk of their own.
             (Part::All, None) if self.time_is_over() => Ok((scope.only(Part::RowsOnly), vec![scope.only(Part::ContextsOnly)])),
             (Part::All, None) => {

@@ -47,6 +47,25 @@ impl CopyError {
         }
     }
 
+    /// Whether it only says that the person's wish to stop was followed.
+    pub fn is_the_stop_itself(&self) -> bool {
+        match self {
+            Self::Stopped => true,
+            Self::Target(error) => matches!(error, TargetError::Stopped),
+            Self::Control(error) => matches!(error, ControlError::Stopped { .. }),
+            Self::Source(_) | Self::Occupied { .. } | Self::LeaseLost | Self::HistoryBroken => false,
+        }
+    }
+
+    /// Whether it says that this process may not write any more.
+    pub fn is_the_lost_lease(&self) -> bool {
+        match self {
+            Self::LeaseLost => true,
+            Self::Control(error) => matches!(error, ControlError::LeaseLost { .. }),
+            Self::Source(_) | Self::Target(_) | Self::Occupied { .. } | Self::HistoryBroken | Self::Stopped => false,
+        }
+    }
+
     /// Whether Redis can be expected to answer after this, and this process may still write there.
     pub(super) fn leaves_redis_in_reach(&self) -> bool {
         match self {

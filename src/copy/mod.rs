@@ -6,6 +6,7 @@ mod error;
 mod meter;
 mod pace;
 mod sender;
+mod team;
 
 pub use chunk::{Copier, Job};
 pub use clock::Clock;
@@ -13,3 +14,4 @@ pub use error::CopyError;
 pub use meter::Meter;
 pub use pace::Pace;
 pub use sender::InFlight;
+pub use team::{ChunkWork, Team};

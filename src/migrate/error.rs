@@ -86,9 +86,9 @@ impl Problem {
     /// Whether it only says that the person's wish to stop was followed.
     pub(super) fn is_the_stop_itself(&self) -> bool {
         match self {
-            Self::Copy(CopyError::Stopped) => true,
-            Self::Copy(CopyError::Target(error)) | Self::Target(error) => matches!(error, TargetError::Stopped),
-            Self::Copy(CopyError::Control(error)) | Self::Control(error) => matches!(error, ControlError::Stopped { .. }),
+            Self::Copy(error) => error.is_the_stop_itself(),
+            Self::Target(error) => matches!(error, TargetError::Stopped),
+            Self::Control(error) => matches!(error, ControlError::Stopped { .. }),
             _ => false,
         }
     }
@@ -96,8 +96,8 @@ impl Problem {
     /// Whether it says that this process may not write any more.
     pub(super) fn is_the_lost_lease(&self) -> bool {
         match self {
-            Self::Copy(CopyError::LeaseLost) => true,
-            Self::Copy(CopyError::Control(error)) | Self::Control(error) => matches!(error, ControlError::LeaseLost { .. }),
+            Self::Copy(error) => error.is_the_lost_lease(),
+            Self::Control(error) => matches!(error, ControlError::LeaseLost { .. }),
             _ => false,
         }
     }

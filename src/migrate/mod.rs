@@ -8,13 +8,13 @@ mod jobs;
 mod preflight;
 mod removal;
 mod report;
-mod work;
 
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 pub use error::{MigrateError, Problem};
@@ -22,15 +22,14 @@ pub use removal::{Census, GuardError};
 pub use report::Report;
 
 use crate::config::{Config, MigrateConfig, OnExisting};
-use crate::control::RunState;
-use crate::copy::{Copier, CopyError, InFlight, Meter, Pace};
+use crate::control::{RunState, Work};
+use crate::copy::{Copier, CopyError, InFlight, Meter, Pace, Team};
 use crate::observe::failpoint;
 use crate::target::{Journal, Link};
-use jobs::Jobs;
+use jobs::{CopyJob, Jobs};
 use preflight::Ready;
 use removal::{Allowance, Removal};
 use report::Circumstances;
-use work::Work;
 
 /// How often the process looks whether another one has finished the run.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
@@ -166,20 +165,23 @@ impl Migration {
             stop: self.stop.clone(),
             in_flight: InFlight::default(),
         };
-        let jobs = Jobs {
+        let jobs = Arc::new(Jobs {
             source: ready.source.clone(),
             copier,
             work: Arc::clone(&ready.work),
-            lease: ready.lease.clone(),
             journal: journal.cloned(),
             on_existing: self.config.on_existing,
-            retry_limit: self.config.retry_timeout,
             writers_seen: Arc::clone(writers_seen),
-            stop: self.stop.clone(),
             occupied: AtomicBool::new(false),
-            moved: tokio::sync::Notify::new(),
+        });
+        let team = Team {
+            work: Arc::clone(&ready.work),
+            lease: ready.lease.clone(),
+            retry_limit: self.config.retry_timeout,
+            stop: self.stop.clone(),
+            moved: Notify::new(),
         };
-        jobs.run(self.config.jobs).await?;
+        team.run(self.config.jobs, || CopyJob::new(Arc::clone(&jobs))).await?;
         if let (true, Work::Recorded(work)) = (writers_seen.load(Ordering::Relaxed), &*ready.work) {
             work.control.note_writers(work.run).await?;
         }

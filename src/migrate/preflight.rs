@@ -10,9 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::Problem;
 use super::removal::Removal;
-use super::work::{MemoryWork, RecordedWork, Work};
 use crate::config::{Config, MigrateConfig, OnExisting};
-use crate::control::{Control, Lease, OpenRun, RunPlan, RunState};
+use crate::control::{Control, Lease, MemoryWork, OpenRun, RecordedWork, RunKind, RunPlan, RunState, Work};
 use crate::model::{ClientId, KeyKind, KeyPrefix, Rules, TopicField};
 use crate::observe::failpoint;
 use crate::source::{PlannedChunk, Server, Source, Tables, WriteCount, plan_listed};
@@ -122,7 +121,7 @@ impl Sides {
             None => None,
         };
         let asked = describe(config, settings, &self.target, digest.as_deref());
-        let open = match control.open_run().await? {
+        let open = match control.open_run(RunKind::Migrate).await? {
             Some(open) if goes_on(&open, settings, &asked)? => {
                 tracing::info!(run = open.run.id, "going on with an unfinished run");
                 open
@@ -164,7 +163,7 @@ impl Sides {
             match self.may_begin(settings).await {
                 Err(Problem::Standing { examples, .. }) => {
                     // What stands there may be of a run that another process has begun meanwhile.
-                    if let Some(open) = control.open_run().await?.filter(|open| given_up.is_none() && open.accepts(asked).is_ok()) {
+                    if let Some(open) = control.open_run(RunKind::Migrate).await?.filter(|open| given_up.is_none() && open.accepts(asked).is_ok()) {
                         return Ok(open);
                     }
                     return Err(Problem::Standing { examples, finished: control.finished_with(asked).await? });
@@ -173,7 +172,7 @@ impl Sides {
             }
         }
         let writes_at_start = self.tables.write_count(&mut self.connection).await?;
-        let plan = RunPlan { settings: asked.to_owned(), writes_at_start, chunks: self.plan(settings).await? };
+        let plan = RunPlan { kind: RunKind::Migrate, settings: asked.to_owned(), writes_at_start, chunks: self.plan(settings).await? };
         if let Some(open) = given_up {
             control.forget_run(open.run.id).await?;
             Journal::from_keys(open.run.journal).remove(&self.link).await?;

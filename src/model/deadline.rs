@@ -16,6 +16,16 @@ pub enum PacketType {
     Pubrel,
 }
 
+impl PacketType {
+    /// The broker's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Publish => "PUBLISH",
+            Self::Pubrel => "PUBREL",
+        }
+    }
+}
+
 /// What the clock says of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {

@@ -35,24 +35,24 @@ pub struct Carriable<'a> {
 /// What the JSON says beside client and packet id, all of it valid.
 #[derive(Debug, PartialEq)]
 pub struct Content<'a> {
-    topic: &'a str,
-    time: i64,
-    packet_type: PacketType,
-    qos: u8,
-    payload: &'a [u8],
-    user_properties: Option<UserProperties>,
-    retained: bool,
-    msg_expiry_interval: Option<i32>,
-    payload_format_indicator: Option<i32>,
-    content_type: Option<&'a str>,
-    response_topic: Option<&'a str>,
-    correlation_data: Option<&'a [u8]>,
+    pub(super) topic: &'a str,
+    pub(super) time: i64,
+    pub(super) packet_type: PacketType,
+    pub(super) qos: u8,
+    pub(super) payload: &'a [u8],
+    pub(super) user_properties: Option<UserProperties>,
+    pub(super) retained: bool,
+    pub(super) msg_expiry_interval: Option<i32>,
+    pub(super) payload_format_indicator: Option<i32>,
+    pub(super) content_type: Option<&'a str>,
+    pub(super) response_topic: Option<&'a str>,
+    pub(super) correlation_data: Option<&'a [u8]>,
 }
 
 /// MQTT 5 user properties in the broker's form; order and repeated keys are kept.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UserProperties {
+pub struct UserProperties {
     props: Vec<Object<UserProperty>>,
 }
 
@@ -66,7 +66,7 @@ struct UserProperty {
 /// A struct that is read from a JSON object alone: by itself it would be read from an array of its fields' values too.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(transparent)]
-struct Object<T>(T);
+pub(super) struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -140,6 +140,10 @@ fn text(column: Option<&[u8]>) -> Result<Option<&str>, QuarantineReason> {
 }
 
 impl UserProperties {
+    pub(super) fn is_empty(&self) -> bool {
+        self.props.is_empty()
+    }
+
     /// Blank text and an empty list are no properties: a script of the broker would turn `[]` into `{}`, which its own
     /// parser refuses.
     fn parse(column: Option<&str>) -> Result<Option<Self>, QuarantineReason> {
@@ -206,10 +210,7 @@ impl Encoder {
             topic,
             time: content.time,
             packet_id: packet_id.get(),
-            packet_type: match content.packet_type {
-                PacketType::Publish => "PUBLISH",
-                PacketType::Pubrel => "PUBREL",
-            },
+            packet_type: content.packet_type.name(),
             qos: content.qos,
             payload: &self.payload,
             retained: content.retained,

@@ -3,8 +3,11 @@
 //! One law, one place: [`SessionLaw`] turns the rows of a session into the state that Redis must hold and the outcome of
 //! each row. Everything that copies, counts or compares asks it.
 
+mod comparison;
 mod consequence;
 mod deadline;
+mod digest;
+mod finding;
 mod identifier;
 mod key;
 mod message;
@@ -12,13 +15,18 @@ mod outcome;
 mod row;
 mod rules;
 mod session;
+mod stored;
 
+pub use comparison::{Comparison, Differences, FoundHead, FoundMessage, FoundString, Tolerance};
 pub use consequence::Consequence;
 pub use deadline::{Life, Millis, PacketType};
+pub use digest::digest_of;
+pub use finding::{Finding, FindingKind};
 pub use identifier::{ClientId, EscapedText, LastPacketId, PacketId, Score, SerialNumber};
 pub use key::{KeyKind, KeyPrefix, SLOTS, prefix_of, slot_of_key};
 pub use message::{Carriable, Content, Encoder};
-pub use outcome::{Outcome, QuarantineReason, Tally};
+pub use outcome::{Compared, Outcome, QuarantineReason, Tally};
 pub use row::{ContextRow, MessageRow};
 pub use rules::{Rules, TopicField};
 pub use session::{Judgement, SessionLaw, WantedMessage};
+pub use stored::{StoredMessage, Unreadable};

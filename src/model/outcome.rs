@@ -140,6 +140,31 @@ impl Tally {
     }
 }
 
+/// Counts of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Compared {
+    /// Sessions that stand on either side and were looked at, those not checked included.
+    pub sessions: u64,
+    /// Messages that must be in Redis, of the sessions that were checked.
+    pub messages: u64,
+    /// Sessions with at least one difference.
+    pub differing_sessions: u64,
+    /// Sessions that never held still.
+    pub not_checked: u64,
+    /// Differences beyond those that are listed.
+    pub unlisted_findings: u64,
+}
+
+impl std::ops::AddAssign for Compared {
+    fn add_assign(&mut self, other: Self) {
+        self.sessions += other.sessions;
+        self.messages += other.messages;
+        self.differing_sessions += other.differing_sessions;
+        self.not_checked += other.not_checked;
+        self.unlisted_findings += other.unlisted_findings;
+    }
+}
+
 impl std::ops::AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.sessions += other.sessions;

@@ -24,6 +24,8 @@ pub enum Part {
     RowsOnly,
     /// Contexts without rows only: sessions with rows are another chunk's.
     ContextsOnly,
+    /// None: what a comparison finds in Redis alone is a chunk of its own.
+    TargetOnly,
 }
 
 impl Part {
@@ -33,12 +35,13 @@ impl Part {
             Self::All => "all",
             Self::RowsOnly => "rows_only",
             Self::ContextsOnly => "contexts_only",
+            Self::TargetOnly => "target_only",
         }
     }
 
     /// The part stored under a name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::All, Self::RowsOnly, Self::ContextsOnly].into_iter().find(|part| part.name() == name)
+        [Self::All, Self::RowsOnly, Self::ContextsOnly, Self::TargetOnly].into_iter().find(|part| part.name() == name)
     }
 }
 

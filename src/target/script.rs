@@ -10,6 +10,7 @@ use redis::Cmd;
 pub struct Script {
     body: &'static str,
     digest: String,
+    only_reads: bool,
 }
 
 /// Writes messages of one or more sessions that are absent.
@@ -19,6 +20,10 @@ pub static REPLACE_SESSIONS: LazyLock<Script> = LazyLock::new(|| Script::new(inc
 /// Removes the oldest members of one or more sessions, a bounded number a call.
 pub static TRIM_SESSIONS: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/trim_sessions.lua")));
 
+/// Reads parts of one or more sessions.
+pub static READ_SESSIONS: LazyLock<Script> =
+    LazyLock::new(|| Script { only_reads: true, ..Script::new(include_str!("../../lua/read_sessions.lua")) });
+
 /// Notes a finished chunk.
 pub static NOTE_CHUNK: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/note_chunk.lua")));
 
@@ -27,7 +32,7 @@ pub static MEASURE_MESSAGES: LazyLock<Script> = LazyLock::new(|| Script::new(inc
 
 impl Script {
     fn new(body: &'static str) -> Self {
-        Self { body, digest: redis::Script::new(body).get_hash().to_owned() }
+        Self { body, digest: redis::Script::new(body).get_hash().to_owned(), only_reads: false }
     }
 }
 
@@ -58,12 +63,14 @@ impl<'b> ScriptCall<'b> {
 
     /// By digest: what is sent first.
     pub fn by_digest(&self) -> Cmd {
-        self.command("EVALSHA", self.script.digest.as_bytes())
+        let name = if self.script.only_reads { "EVALSHA_RO" } else { "EVALSHA" };
+        self.command(name, self.script.digest.as_bytes())
     }
 
     /// By text: for a server that does not know the script, which knows it afterwards.
     pub fn by_text(&self) -> Cmd {
-        self.command("EVAL", self.script.body.as_bytes())
+        let name = if self.script.only_reads { "EVAL_RO" } else { "EVAL" };
+        self.command(name, self.script.body.as_bytes())
     }
 
     fn command(&self, name: &str, script: &[u8]) -> Cmd {

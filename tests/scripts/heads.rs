@@ -38,6 +38,7 @@ fn every_script_has_a_complete_head() {
         "get_messages.lua",
         "measure_messages.lua",
         "note_chunk.lua",
+        "read_sessions.lua",
         "remove_message.lua",
         "remove_messages.lua",
         "replace_sessions.lua",
