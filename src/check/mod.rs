@@ -28,7 +28,7 @@ use crate::control::Control;
 use crate::model::KeyPrefix;
 use crate::observe::clock::wall_clock;
 use crate::source::{Exact, Source, SourceError, SourceFacts};
-use crate::target::{Measured, Patience, TargetError, TargetFacts, Topology};
+use crate::target::{Measured, Patience, TargetFacts, Topology};
 use sample::{Sample, Sampler};
 
 /// A person waits for the answer: a server that is not ready in this time is told as such.
@@ -116,7 +116,7 @@ pub async fn check(config: &Config, contradictions: &[Contradiction], stop: &Can
     going_on()?;
     let blockers: Vec<&'static str> = findings.iter().filter(|finding| finding.level == Level::Blocker).map(|finding| finding.name).collect();
     findings.extend(capture::modes(source.as_ref().map(|(_, facts)| facts), &blockers));
-    Ok(report(findings, forecast, unfinished_run, standing(&target)))
+    Ok(report(findings, forecast, unfinished_run, target.as_ref().is_ok_and(stands)))
 }
 
 async fn read_source(config: &Config) -> Result<(Source, SourceFacts), SourceError> {
@@ -182,7 +182,7 @@ async fn judge_data(data: &Data, config: &Config, target: Option<&TargetFacts>, 
         forecast.memory_bytes_per_shard = memory::shards(&facts.nodes, facts.target.topology(), &facts.target.prefix, total);
         forecast.memory_measured = sizes.is_some();
         forecast.copy_seconds = forecast.seconds(sample.rows_per_second(), measured.map(|measured| measured.messages_per_second));
-        findings.extend(memory::findings(&forecast));
+        findings.extend(memory::findings(&forecast, stands(facts)));
     }
     let on_cluster = target.map(|facts| facts.target.topology() == Topology::Cluster);
     findings.extend(data::findings(sample, &forecast, &data.exact, &config.target.rules, on_cluster));
@@ -203,8 +203,9 @@ async fn measure(facts: &TargetFacts, sample: &Sample) -> Option<Measured> {
     }
 }
 
-fn standing(target: &Result<TargetFacts, TargetError>) -> bool {
-    target.as_ref().is_ok_and(|facts| facts.standing.as_ref().is_ok_and(|standing| standing.own > 0))
+/// Whether sessions stand under the key prefix.
+fn stands(facts: &TargetFacts) -> bool {
+    facts.standing.as_ref().is_ok_and(|standing| standing.own > 0)
 }
 
 fn report(mut findings: Vec<Finding>, forecast: Option<Forecast>, unfinished_run: Option<i64>, standing: bool) -> Report {

@@ -183,7 +183,7 @@ fn rights(facts: &TargetFacts) -> Vec<Finding> {
         },
     }
     if refused(Need::Compare).next().is_some() {
-        let text = format!("user {user} may not use {}, by which deadlines are read back", names(Need::Compare));
+        let text = format!("user {user} may not use {}, which comparing Redis with PostgreSQL afterwards needs", names(Need::Compare));
         found.push(Finding::warning(AREA, "rights_to_compare", text).mend(grant(Need::Compare)));
     }
     found

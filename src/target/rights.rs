@@ -10,7 +10,7 @@ use crate::model::Millis;
 pub enum Need {
     /// Without it there is no copy.
     Copy,
-    /// Without it deadlines cannot be read back.
+    /// Without it Redis cannot be compared with PostgreSQL afterwards.
     Compare,
 }
 
@@ -33,7 +33,7 @@ impl TriedCommand {
 }
 
 /// The commands, what each is needed for, and arguments after the key with which they change nothing where no key is.
-const ON_A_SESSION_KEY: [(&str, Need, &[&str]); 10] = [
+const ON_A_SESSION_KEY: [(&str, Need, &[&str]); 14] = [
     ("type", Need::Copy, &[]),
     ("strlen", Need::Copy, &[]),
     ("zcard", Need::Copy, &[]),
@@ -44,6 +44,10 @@ const ON_A_SESSION_KEY: [(&str, Need, &[&str]); 10] = [
     ("del", Need::Copy, &[]),
     ("expire", Need::Copy, &["1"]),
     ("pexpiretime", Need::Compare, &[]),
+    ("get", Need::Compare, &[]),
+    ("mget", Need::Compare, &[]),
+    ("zcount", Need::Compare, &["0", "1"]),
+    ("zmscore", Need::Compare, &["x"]),
 ];
 
 impl Target {
@@ -71,10 +75,17 @@ impl Target {
         let mut own = Cmd::new();
         own.arg("HGETALL").arg(&own_key);
         commands.push(("hgetall", Need::Copy, own));
-        for (name, script) in [("eval", "return 1"), ("evalsha", "0000000000000000000000000000000000000000")] {
+        const BY_TEXT: &str = "return 1";
+        const BY_DIGEST: &str = "0000000000000000000000000000000000000000";
+        for (name, need, script) in [
+            ("eval", Need::Copy, BY_TEXT),
+            ("evalsha", Need::Copy, BY_DIGEST),
+            ("eval_ro", Need::Compare, BY_TEXT),
+            ("evalsha_ro", Need::Compare, BY_DIGEST),
+        ] {
             let mut command = Cmd::new();
             command.arg(name.to_uppercase()).arg(script).arg(1).arg(&session_key);
-            commands.push((name, Need::Copy, command));
+            commands.push((name, need, command));
         }
         let mut tried = Vec::new();
         for (name, need, command) in commands {

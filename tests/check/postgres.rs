@@ -101,6 +101,21 @@ fn a_schema_that_another_role_made_is_opened_by_the_grants() {
 }
 
 #[test]
+fn a_schema_that_the_role_may_not_look_into_and_the_grant_that_opens_it() {
+    let (scene, owner, role) = as_stranger(ready());
+    owner.psql(&format!(
+        "create schema \"Broker\"; alter table device_publish_msg set schema \"Broker\"; alter table device_session_ctx set schema \"Broker\";
+         grant select on all tables in schema \"Broker\" to \"{role}\""
+    ));
+    let mend = look(&scene).finding("tables")["mend"].as_str().unwrap().to_owned();
+    assert!(mend.starts_with("there is one in the schema Broker."), "{mend}");
+    let call = || of(&scene).args(["--postgres-schema", "Broker"]);
+    let mend = look_by(&scene, call()).assert("tables", "blocker", &format!("role {role} may not use the schema Broker"));
+    owner.psql(sql(&mend));
+    assert!(look_by(&scene, call()).blockers().is_empty());
+}
+
+#[test]
 fn a_role_whose_transactions_are_read_only_can_run_without_a_state() {
     let (scene, owner, role) = as_stranger(ready());
     owner.psql(&format!(

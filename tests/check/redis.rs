@@ -34,6 +34,17 @@ fn a_policy_that_evicts_blocks_and_the_command_mends_it() {
 }
 
 #[test]
+fn sessions_that_stand_already_are_not_needed_twice_so_their_memory_does_not_block() {
+    let scene = heavy();
+    assert_eq!(scene.migrate().arg("--stateless").run().code, Some(0));
+    scene.redis.cli(&["CONFIG", "SET", "maxmemory", &(used_memory(&scene.redis) + (2 << 20)).to_string()]);
+    let page = look(&scene);
+    page.assert("memory", "warning", "the sessions that stand already are in it");
+    assert!(page.blockers().is_empty());
+    assert_eq!(scene.migrate().args(["--stateless", "--on-existing", "replace"]).run().code, Some(0));
+}
+
+#[test]
 fn a_replica_blocks() {
     let scene = ready();
     let replica = Redis::start_with(&["--replicaof", "127.0.0.1", &scene.redis.port.to_string()]);
@@ -164,9 +175,13 @@ fn each_right_that_is_missing_is_named_and_the_command_gives_it() {
     user(&["~*", "+@all", "-hset"]);
     let mend = look_by(&scene, call()).assert("rights", "blocker", "noting a chunk");
     assert!(mend.starts_with("give the Redis user these rights"), "{mend}");
-    user(&["~*", "+@all", "-pexpiretime"]);
+    user(&["~*", "+@all", "-pexpiretime", "-eval_ro"]);
     let page = look_by(&scene, call());
-    let mend = page.assert("rights_to_compare", "warning", "user tool may not use pexpiretime, by which deadlines are read back");
+    let mend = page.assert(
+        "rights_to_compare",
+        "warning",
+        "user tool may not use pexpiretime, eval_ro, which comparing Redis with PostgreSQL afterwards needs",
+    );
     assert!(page.blockers().is_empty());
     run(&scene.redis, &mend);
     assert!(!look_by(&scene, call()).has("rights_to_compare"));
