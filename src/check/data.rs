@@ -1,6 +1,6 @@
 //! What the rows would come to, judged. Pure.
 
-use super::finding::{Area, Finding, bytes, grouped};
+use super::finding::{Area, Finding, grouped, told};
 use super::forecast::Forecast;
 use super::sample::Sample;
 use crate::model::{ClientId, Rules};
@@ -23,7 +23,7 @@ pub(super) fn borders(rules: &Rules) -> Borders {
 pub(super) fn findings(
     sample: &Sample,
     forecast: &Forecast,
-    exact: &Result<Option<Exact>, SourceError>,
+    exact: &Result<Exact, SourceError>,
     rules: &Rules,
     on_cluster: Option<bool>,
 ) -> Vec<Finding> {
@@ -68,20 +68,20 @@ fn quarantined(sample: &Sample, forecast: &Forecast) -> Finding {
         return Finding::ok(AREA, "quarantined", format!("no row among those looked at would be quarantined; {}", basis(forecast)));
     }
     let reasons: Vec<String> = sample.reasons.iter().map(|(name, count)| format!("{name} {}", grouped(*count))).collect();
-    let text = format!("{} rows cannot be carried; among those looked at: {}", about(forecast.quarantined, forecast), reasons.join(", "));
+    let text = format!("rows that cannot be carried: {}; among those looked at: {}", about(forecast.quarantined, forecast), reasons.join(", "));
     Finding::warning(AREA, "quarantined", text).mend("to list them: tbmq-migrate migrate --dry-run --quarantine-file FILE")
 }
 
 fn contexts(sample: &Sample, forecast: &Forecast) -> Option<Finding> {
     let count = sample.tally.invalid_contexts;
-    let text = format!("{} sessions have a context that cannot be carried; {}", grouped(count), basis(forecast));
+    let text = format!("sessions whose context cannot be carried: {}; {}", grouped(count), basis(forecast));
     let mend = "to list them: tbmq-migrate migrate --dry-run --quarantine-file FILE";
     (count > 0).then(|| Finding::warning(AREA, "invalid_contexts", text).mend(mend))
 }
 
 fn expired(forecast: &Forecast) -> Finding {
     let text = format!(
-        "{} rows have expired by their own interval, {} by the default TTL: no broker would deliver them",
+        "rows that have expired by their own interval: {}, by the default TTL: {}; no broker would deliver them",
         about(forecast.expired_by_interval, forecast),
         about(forecast.expired_by_ttl, forecast)
     );
@@ -90,22 +90,23 @@ fn expired(forecast: &Forecast) -> Finding {
 
 fn superseded(forecast: &Forecast) -> Finding {
     let text =
-        format!("{} rows have a packet id that a newer row of their session has: Redis holds the newer one", about(forecast.superseded, forecast));
+        format!("rows with a packet id that a newer row of their session has: {}; Redis holds the newer one", about(forecast.superseded, forecast));
     match forecast.superseded {
         0 => Finding::ok(AREA, "superseded", text),
         _ => Finding::warning(AREA, "superseded", text),
     }
 }
 
-fn trimmed(sample: &Sample, forecast: &Forecast, exact: &Result<Option<Exact>, SourceError>, rules: &Rules) -> Finding {
+fn trimmed(sample: &Sample, forecast: &Forecast, exact: &Result<Exact, SourceError>, rules: &Rules) -> Finding {
     let limit = grouped(rules.message_limit.into());
     if forecast.trimmed > 0 {
-        let text = format!("{} rows are beyond the newest {limit} of their session and would be trimmed", about(forecast.trimmed, forecast));
+        let text = format!("rows beyond the newest {limit} of their session: {}; they would be trimmed", about(forecast.trimmed, forecast));
         return Finding::warning(AREA, "trimmed", text).mend(
             "if the broker's limit is another one, give it as --message-limit; a 2.x broker trims to its own limit when it next adds a message",
         );
     }
-    if !forecast.exact && !matches!(exact, Ok(Some(_))) {
+    let counted = exact.as_ref().is_ok_and(|exact| exact.over_limit.is_ok());
+    if !forecast.exact && !counted {
         let longest = sample.longest.as_ref().map_or(0, |(_, rows)| *rows);
         let text = format!(
             "unknown: the tables are too large to count each session, and a sample does not follow a session to its end; the longest that was met has \
@@ -117,23 +118,36 @@ fn trimmed(sample: &Sample, forecast: &Forecast, exact: &Result<Option<Exact>, S
     Finding::ok(AREA, "trimmed", format!("no session has more than {limit} rows"))
 }
 
-fn named(sample: &Sample, exact: &Result<Option<Exact>, SourceError>, rules: &Rules, on_cluster: Option<bool>) -> Vec<Finding> {
+fn named(sample: &Sample, exact: &Result<Exact, SourceError>, rules: &Rules, on_cluster: Option<bool>) -> Vec<Finding> {
     let exact = match exact {
-        Ok(Some(exact)) => exact,
-        Ok(None) => return vec![unseen(sample, "the tables are too large to count every session".to_owned(), rules)],
-        Err(error) => return vec![unseen(sample, super::finding::told(error), rules)],
+        Ok(exact) => exact,
+        Err(error) => return vec![Finding::unknown(AREA, "exact_counts", error)],
     };
-    vec![unservable(&exact.unservable, on_cluster), wrap(&exact.near_wrap), oversized(&exact.oversized, rules)]
-}
-
-/// What only an exact count tells, where there is none.
-fn unseen(sample: &Sample, why: String, rules: &Rules) -> Finding {
-    let text = format!(
-        "unknown: sessions that no cluster can hold, sessions near the end of their packet ids, payloads over {}: {why}; the largest payload that was met has {}",
-        bytes(rules.max_payload_bytes as u64),
-        bytes(sample.largest_payload as u64)
-    );
-    Finding::warning(AREA, "exact_counts", text).mend("to judge every row: tbmq-migrate migrate --dry-run --quarantine-file FILE")
+    let mut found = Vec::new();
+    let mut unseen: Vec<(&str, String)> = Vec::new();
+    let payloads = format!("payloads over {} bytes", grouped(rules.max_payload_bytes as u64));
+    match &exact.unservable {
+        Ok(named) => found.push(unservable(named, on_cluster)),
+        Err(why) => unseen.push(("client ids that no cluster can hold", told(why))),
+    }
+    match &exact.near_wrap {
+        Ok(named) => found.push(wrap(named)),
+        Err(why) => unseen.push(("sessions near the end of their packet ids", told(why))),
+    }
+    match &exact.oversized {
+        Ok(named) => found.push(oversized(named, rules)),
+        Err(why) => unseen.push((&payloads, told(why))),
+    }
+    if let Some((_, why)) = unseen.first() {
+        let what: Vec<&str> = unseen.iter().map(|(what, _)| *what).collect();
+        let text = format!(
+            "unknown, since {why}: {}; the largest payload that was met has {} bytes",
+            what.join(", "),
+            grouped(sample.largest_payload as u64)
+        );
+        found.push(Finding::warning(AREA, "exact_counts", text).mend("to judge every row: tbmq-migrate migrate --dry-run --quarantine-file FILE"));
+    }
+    found
 }
 
 fn examples(named: &Named) -> String {
@@ -147,7 +161,7 @@ fn unservable(named: &Named, on_cluster: Option<bool>) -> Finding {
         (0, _) => Finding::ok(AREA, "cluster_ids", "no client id is empty or begins with a closing brace"),
         (_, Some(false)) => {
             let text = format!(
-                "{count} client ids are empty or begin with a closing brace; a single server holds them, a cluster could not: {}",
+                "client ids that are empty or begin with a closing brace: {count} ({}); a single server holds them, a cluster could not",
                 examples(named)
             );
             Finding::ok(AREA, "cluster_ids", text)
@@ -155,8 +169,8 @@ fn unservable(named: &Named, on_cluster: Option<bool>) -> Finding {
         (_, on_cluster) => {
             let here = if on_cluster.is_none() { "if the target is a cluster, " } else { "" };
             let text = format!(
-                "{count} client ids are empty or begin with a closing brace: {here}neither this program nor the broker can hold their sessions there, and \
-                 they are quarantined: {}",
+                "client ids that are empty or begin with a closing brace: {count} ({}); {here}neither this program nor the broker can hold their sessions \
+                 there, and they are quarantined",
                 examples(named)
             );
             Finding::warning(AREA, "cluster_ids", text).mend("let these clients connect with another id, or use a single server")
@@ -169,7 +183,7 @@ fn wrap(named: &Named) -> Finding {
         0 => Finding::ok(AREA, "packet_id_wrap", format!("no session has given out packet ids beyond {NEAR_WRAP}")),
         count => {
             let text = format!(
-                "{} sessions have given out packet ids beyond {NEAR_WRAP} and begin anew at 1 soon: {}",
+                "sessions that have given out packet ids beyond {NEAR_WRAP}: {} ({}); they begin anew at 1 soon",
                 grouped(u64::try_from(count).unwrap_or(0)),
                 examples(named)
             );
@@ -185,7 +199,7 @@ fn oversized(named: &Named, rules: &Rules) -> Finding {
         0 => Finding::ok(AREA, "payload_size", format!("no payload has more than {limit} bytes")),
         count => {
             let text = format!(
-                "{} rows have a payload of more than {limit} bytes, and are quarantined: {}",
+                "rows with a payload of more than {limit} bytes: {} ({}); they are quarantined",
                 grouped(u64::try_from(count).unwrap_or(0)),
                 examples(named)
             );
@@ -222,6 +236,7 @@ mod tests {
     use super::*;
     use crate::check::finding::Level;
     use crate::model::Tally;
+    use crate::source::Uncounted;
 
     fn level(found: &[Finding], name: &str) -> Option<Level> {
         found.iter().find(|finding| finding.name == name).map(|finding| finding.level)
@@ -232,12 +247,19 @@ mod tests {
         let tally = Tally { rows_read: 100, sessions: 1, messages_migrated: 100, ..Tally::default() };
         let sample = Sample { tally, estimated_rows: 1_000_000, ..Sample::default() };
         let forecast = Forecast::new(&sample, None, None);
-        let found = findings(&sample, &forecast, &Ok(None), &Rules::default(), Some(true));
+        let large = || Err(Uncounted::TooLarge);
+        let exact = Exact { unservable: large(), near_wrap: Ok(Named::default()), oversized: large(), over_limit: large() };
+        let found = findings(&sample, &forecast, &Ok(exact), &Rules::default(), Some(true));
         assert_eq!(level(&found, "trimmed"), Some(Level::Warning));
-        assert_eq!(level(&found, "exact_counts"), Some(Level::Warning));
-        assert_eq!(level(&found, "cluster_ids"), None);
+        let unseen = found.iter().find(|finding| finding.name == "exact_counts").map(|finding| finding.measured.as_str());
+        let expected = "unknown, since the table is too large to be read as a whole: client ids that no cluster can hold, payloads over \
+                        15,000,000 bytes; the largest payload that was met has 0 bytes";
+        assert_eq!(unseen, Some(expected));
+        assert_eq!((level(&found, "cluster_ids"), level(&found, "packet_id_wrap")), (None, Some(Level::Ok)));
         assert!(found[0].measured.contains("a forecast: 100 rows of about 1,000,000 were looked at"), "{:?}", found[0]);
-        let counted = findings(&sample, &forecast, &Ok(Some(Exact::default())), &Rules::default(), Some(true));
+        let none = || Ok(Named::default());
+        let exact = Exact { unservable: none(), near_wrap: none(), oversized: none(), over_limit: none() };
+        let counted = findings(&sample, &forecast, &Ok(exact), &Rules::default(), Some(true));
         assert_eq!((level(&counted, "trimmed"), level(&counted, "exact_counts")), (Some(Level::Ok), None));
     }
 

@@ -59,7 +59,7 @@ pub struct Stopped;
 /// What was read of the rows.
 struct Data {
     sample: Result<Sample, SourceError>,
-    exact: Result<Option<Exact>, SourceError>,
+    exact: Result<Exact, SourceError>,
     contexts: Option<u64>,
 }
 
@@ -157,7 +157,7 @@ async fn read_data(
         stop,
     };
     let exact = match source.connect().await {
-        Ok(mut connection) => Exact::count(&mut connection, tables, storage, data::borders(&rules)).await,
+        Ok(mut connection) => Ok(Exact::count(&mut connection, tables, storage, data::borders(&rules)).await),
         Err(error) => Err(error),
     };
     let contexts = storage[1].analyzed_rows.and_then(|rows| u64::try_from(rows).ok());
@@ -173,7 +173,8 @@ async fn judge_data(data: &Data, config: &Config, target: Option<&TargetFacts>, 
             return None;
         }
     };
-    let over_limit = data.exact.as_ref().ok().and_then(|exact| exact.as_ref()).and_then(|exact| u64::try_from(exact.rows_over_limit).ok());
+    let over_limit = data.exact.as_ref().ok().and_then(|exact| exact.over_limit.as_ref().ok());
+    let over_limit = over_limit.and_then(|counted| u64::try_from(counted.rows_beyond).ok());
     let mut forecast = Forecast::new(sample, data.contexts, over_limit);
     if let Some(facts) = target {
         let measured = measure(facts, sample).await;

@@ -181,7 +181,7 @@ pub(super) fn unrecordable(facts: &SourceFacts) -> Option<(String, Option<String
     {
         let role = quoted(&server.role);
         let mend = format!("as the role itself or a superuser: alter role {role} set default_transaction_read_only = off; {stateless}");
-        return Some(("its transactions are read-only (default_transaction_read_only)".to_owned(), Some(mend)));
+        return Some(("the role's transactions are read-only (default_transaction_read_only)".to_owned(), Some(mend)));
     }
     let (role, schema) = match (&facts.role, &facts.control_schema) {
         (Ok(role), Ok(schema)) => (role, schema),
@@ -192,7 +192,11 @@ pub(super) fn unrecordable(facts: &SourceFacts) -> Option<(String, Option<String
         return None;
     }
     let grants = missing_grants(&server.database, &server.role, schema.is_some() && !writable);
-    let what = if writable { "it may not create a schema in the database" } else { "it may not use the schema tbmq_migrate that another role made" };
+    let what = if writable {
+        "the role may not create a schema in the database"
+    } else {
+        "the role may not use the schema tbmq_migrate that another role made"
+    };
     Some((what.to_owned(), Some(format!("{grants} {stateless}"))))
 }
 

@@ -195,12 +195,12 @@ fn standing(standing: &Standing, prefix: &str, unfinished_run: Option<i64>) -> V
         (0, _) if standing.complete => Finding::ok(AREA, "session_keys", "no session stands under the key prefix"),
         (0, _) => Finding::warning(AREA, "session_keys", "unknown: none was met, but the search ended at its time limit"),
         (count, Some(run)) => {
-            let text = format!("{count} sessions stand under the key prefix{bound}, and run {run} was interrupted: they may be its own");
+            let text = format!("sessions stand under the key prefix ({count}){bound}, and run {run} was interrupted: they may be its own");
             Finding::warning(AREA, "session_keys", text).mend("tbmq-migrate migrate, with the settings of that run: it goes on where it was")
         }
         (count, None) => {
             let examples: Vec<String> = standing.examples.iter().map(ToString::to_string).collect();
-            let text = format!("{count} sessions stand under the key prefix already{bound}, such as that of {}", examples.join(", of "));
+            let text = format!("sessions stand under the key prefix already ({count}){bound}, such as that of {}", examples.join(", of "));
             Finding::warning(AREA, "session_keys", text).mend(
                 "a 2.x broker may own them. If they are from an earlier copy and no 2.x broker has used them: tbmq-migrate migrate --on-existing replace",
             )
@@ -209,7 +209,7 @@ fn standing(standing: &Standing, prefix: &str, unfinished_run: Option<i64>) -> V
     let mut found = vec![own];
     for (other, count) in &standing.others {
         let text = format!(
-            "{count} sessions stand under the prefix \"{}\", which is not the key prefix \"{}\"{bound}",
+            "sessions stand under the prefix \"{}\" ({count}), which is not the key prefix \"{}\"{bound}",
             EscapedText(other),
             EscapedText(prefix)
         );

@@ -14,4 +14,6 @@ pub use connection::Source;
 pub use error::{SourceError, consequence_of, quoted};
 pub use plan::{PlannedChunk, plan_listed};
 pub use range::{Part, Scope};
-pub use survey::{Activity, Borders, Capture, ControlSchema, Exact, Named, OpenTransaction, Publication, Role, Settings, SourceFacts, Storage};
+pub use survey::{
+    Activity, Borders, Capture, ControlSchema, Exact, Named, OpenTransaction, Publication, Role, Settings, SourceFacts, Storage, Uncounted,
+};

@@ -14,9 +14,9 @@ fn the_forecast_of_tables_that_are_read_to_the_end_is_what_a_copy_then_counts() 
         assert_eq!(page.forecast(name), count, "{name}");
     }
     page.assert("rows", "ok", "5,422 rows of 293 sessions, of which 4,931 would be migrated; every row was looked at");
-    page.assert("expired", "ok", "240 rows have expired by their own interval, 240 by the default TTL");
-    page.assert("superseded", "warning", "1 rows have a packet id that a newer row of their session has");
-    page.assert("trimmed", "warning", "10 rows are beyond the newest 2,990 of their session");
+    page.assert("expired", "ok", "by their own interval: 240, by the default TTL: 240;");
+    page.assert("superseded", "warning", "rows with a packet id that a newer row of their session has: 1;");
+    page.assert("trimmed", "warning", "rows beyond the newest 2,990 of their session: 10;");
 }
 
 #[test]
@@ -52,8 +52,9 @@ fn rows_that_cannot_be_carried_are_counted_by_reason_and_listed_by_the_command()
          update device_session_ctx set last_packet_id = 70000 where client_id = 'a-01'",
     );
     let page = look(&scene);
-    let mend = page.assert("quarantined", "warning", "3 rows cannot be carried; among those looked at: packet_id_out_of_range 2, qos_out_of_range 1");
-    page.assert("invalid_contexts", "warning", "1 sessions have a context that cannot be carried");
+    let mend =
+        page.assert("quarantined", "warning", "rows that cannot be carried: 3; among those looked at: packet_id_out_of_range 2, qos_out_of_range 1");
+    page.assert("invalid_contexts", "warning", "sessions whose context cannot be carried: 1");
     assert_eq!((page.forecast("quarantined"), page.blockers().len()), (3, 0));
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("list");
@@ -67,7 +68,7 @@ fn rows_that_cannot_be_carried_are_counted_by_reason_and_listed_by_the_command()
 fn rows_beyond_the_limit_are_told_before_they_are_trimmed() {
     let scene = ready();
     let page = look_by(&scene, of(&scene).args(["--message-limit", "7"]));
-    let mend = page.assert("trimmed", "warning", "6 rows are beyond the newest 7 of their session and would be trimmed");
+    let mend = page.assert("trimmed", "warning", "rows beyond the newest 7 of their session: 6; they would be trimmed");
     assert!(mend.contains("--message-limit"), "{mend}");
     assert_eq!(page.forecast("trimmed"), 6);
     look_by(&scene, of(&scene).args(["--message-limit", "10"])).assert("trimmed", "ok", "no session has more than 10 rows");
@@ -79,8 +80,11 @@ fn a_session_near_the_end_of_its_packet_ids_is_named() {
     scene.sql("update device_session_ctx set last_packet_id = 64535 where client_id = 'a-01'");
     look(&scene).assert("packet_id_wrap", "ok", "");
     scene.sql("update device_session_ctx set last_packet_id = 64536 where client_id = 'a-01'");
-    let mend =
-        look(&scene).assert("packet_id_wrap", "warning", "1 sessions have given out packet ids beyond 64535 and begin anew at 1 soon: \"a-01\"");
+    let mend = look(&scene).assert(
+        "packet_id_wrap",
+        "warning",
+        "sessions that have given out packet ids beyond 64535: 1 (\"a-01\"); they begin anew at 1 soon",
+    );
     assert!(mend.contains("2.1.0 or later"), "{mend}");
 }
 
@@ -89,12 +93,12 @@ fn a_payload_over_the_limit_is_named_and_the_option_mends_it_up_to_what_the_brok
     let scene = ready();
     scene.sql("update device_publish_msg set payload = repeat('x', 2000)::bytea where client_id = 'a-02' and serial_number = 3");
     let page = look_by(&scene, of(&scene).args(["--max-payload-bytes", "1999"]));
-    let mend = page.assert("payload_size", "warning", "1 rows have a payload of more than 1,999 bytes, and are quarantined: \"a-02\"");
+    let mend = page.assert("payload_size", "warning", "rows with a payload of more than 1,999 bytes: 1 (\"a-02\"); they are quarantined");
     assert_eq!(mend, "raise --max-payload-bytes, up to 15,000,000");
     page.assert("quarantined", "warning", "payload_too_large 1");
     look(&scene).assert("payload_size", "ok", "");
     scene.sql("update device_publish_msg set payload = repeat('x', 15000001)::bytea where client_id = 'a-02' and serial_number = 3");
-    let mend = look(&scene).assert("payload_size", "warning", "1 rows have a payload of more than 15,000,000 bytes");
+    let mend = look(&scene).assert("payload_size", "warning", "rows with a payload of more than 15,000,000 bytes: 1");
     assert!(mend.starts_with("the broker's JSON parser takes no more"), "{mend}");
 }
 

@@ -64,7 +64,7 @@ fn rights_are_named_one_by_one_and_the_grants_mend_them() {
     assert_eq!(page.blockers(), [] as [&str; 0]);
     page.assert("mode_migrate", "warning", "ready with --stateless only");
     assert!(page.next().contains("`tbmq-migrate migrate --stateless`"), "{}", page.next());
-    let mend = page.assert("state_schema", "warning", "it may not create a schema in the database");
+    let mend = page.assert("state_schema", "warning", "the role may not create a schema in the database");
     owner.psql(sql(&mend));
     let mend = page.assert("open_transactions", "warning", "unknown: this role does not see");
     owner.psql(sql(&mend));

@@ -130,20 +130,20 @@ fn sessions_that_stand_under_the_prefix_or_under_another_are_told_and_nobody_els
     scene.redis.cli(&["ZADD", "{y}_messages", "1", "{y}_messages_1"]);
     scene.redis.cli(&["ZADD", "old\x1b:{v}_messages", "1", "m"]);
     let page = look(&scene);
-    let mend = page.assert("session_keys", "warning", "2 sessions stand under the key prefix already, such as that of ");
+    let mend = page.assert("session_keys", "warning", "sessions stand under the key prefix already (2), such as that of ");
     assert!(mend.ends_with("tbmq-migrate migrate --on-existing replace"), "{mend}");
     let found: Vec<&str> = page.all("other_prefix").iter().map(|finding| finding["measured"].as_str().unwrap()).collect();
     assert_eq!(
         found,
         [
-            "1 sessions stand under the prefix \"old\\u{1b}:\", which is not the key prefix \"\"",
-            "1 sessions stand under the prefix \"tb:\", which is not the key prefix \"\"",
+            "sessions stand under the prefix \"old\\u{1b}:\" (1), which is not the key prefix \"\"",
+            "sessions stand under the prefix \"tb:\" (1), which is not the key prefix \"\"",
         ]
     );
     assert!(page.next().contains("--on-existing replace") && page.document["ready"] == true);
     let page = look_by(&scene, of(&scene).args(["--key-prefix", "tb:"]));
-    page.assert("session_keys", "warning", "1 sessions stand under the key prefix already, such as that of x");
-    page.assert("other_prefix", "warning", "2 sessions stand under the prefix \"\", which is not the key prefix \"tb:\"");
+    page.assert("session_keys", "warning", "sessions stand under the key prefix already (1), such as that of x");
+    page.assert("other_prefix", "warning", "sessions stand under the prefix \"\" (2), which is not the key prefix \"tb:\"");
 }
 
 #[test]
@@ -243,14 +243,14 @@ fn a_cluster_with_ids_and_prefixes_that_it_cannot_hold() {
          insert into device_publish_msg (client_id, serial_number, topic, time, packet_id, qos, payload)
          values ('}x', 0, 't', (extract(epoch from now()) * 1000)::bigint, 1, 1, 'x'), ('', 0, 't', (extract(epoch from now()) * 1000)::bigint, 1, 1, 'x')",
     );
-    look(&scene).assert("cluster_ids", "ok", "3 client ids are empty or begin with a closing brace; a single server holds them");
+    look(&scene).assert("cluster_ids", "ok", "closing brace: 3 (\"\", \"}only\", \"}x\"); a single server holds them");
     let cluster = RedisCluster::start();
     let call = || between(&scene.database.url, &cluster.urls()[0]);
     let page = look_by(&scene, call());
     page.assert("topology", "ok", "a cluster: ");
-    page.assert("cluster_ids", "warning", "and they are quarantined: \"\", \"}only\", \"}x\"");
-    page.assert("quarantined", "warning", "2 rows cannot be carried; among those looked at: spans_slots 2");
-    page.assert("invalid_contexts", "warning", "1 sessions have a context that cannot be carried");
+    page.assert("cluster_ids", "warning", "closing brace: 3 (\"\", \"}only\", \"}x\"); neither this program nor the broker");
+    page.assert("quarantined", "warning", "rows that cannot be carried: 2; among those looked at: spans_slots 2");
+    page.assert("invalid_contexts", "warning", "sessions whose context cannot be carried: 1");
     assert!(page.blockers().is_empty());
     let shards = page.document["forecast"]["memory_bytes_per_shard"].as_array().unwrap().clone();
     let needed: Vec<u64> = shards.iter().map(|shard| shard["needed_bytes"].as_u64().unwrap()).collect();

@@ -155,7 +155,7 @@ fn a_run_that_was_interrupted_is_what_comes_next() {
     scene.let_leases_run_out();
     assert_eq!(scene.migrate().run().code, Some(0));
     let page = look(&scene);
-    page.assert("session_keys", "warning", "2 sessions stand under the key prefix already");
+    page.assert("session_keys", "warning", "sessions stand under the key prefix already (2)");
     assert!(page.next().contains("--on-existing replace"), "{}", page.next());
 }
 

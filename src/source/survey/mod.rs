@@ -15,7 +15,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 pub use activity::{Activity, OpenTransaction};
 pub use capture::{Capture, Publication};
-pub use exact::{Borders, Exact, Named};
+pub use exact::{Borders, Exact, Named, Uncounted};
 pub use storage::Storage;
 
 use super::{PlannedChunk, Server, Source, SourceError, Table, Tables};
