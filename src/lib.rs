@@ -10,3 +10,4 @@ pub mod model;
 pub mod observe;
 pub mod source;
 pub mod target;
+pub mod verify;

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::exit::ExitCode;
 use super::failure::Failure;
-use super::{migrate, stdout, with_example};
+use super::{signals, stdout, with_example};
 use crate::check::{Finding, Level, Report, Stopped, check};
 use crate::config::{Config, Contradiction};
 
@@ -31,7 +31,7 @@ pub(super) fn command() -> clap::Command {
 /// A signal; everything else is a finding.
 pub(super) async fn run(config: Config, contradictions: Vec<Contradiction>) -> Result<ExitCode, Failure> {
     let stop = CancellationToken::new();
-    migrate::stop_on_signals(stop.clone(), "stopping after what is being looked at")?;
+    signals::stop_with_notice(stop.clone(), "stopping after what is being looked at")?;
     let report = check(&config, &contradictions, &stop).await.map_err(|error: Stopped| Failure::from_error(ExitCode::Interrupted, &error))?;
     stdout::write(&match config.target.output.json {
         true => json(&report)?,

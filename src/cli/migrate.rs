@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::exit::ExitCode;
 use super::failure::Failure;
-use super::{arguments, report, stdout, with_example};
+use super::{arguments, report, signals, stdout, with_example};
 use crate::config::{Command, Config, MigrateConfig};
 use crate::migrate::{MigrateError, Migration};
 use crate::observe::progress::{Progress, Sample};
@@ -31,11 +30,13 @@ pub(super) fn command() -> clap::Command {
 /// What kept the run from its end, with the exit code for it.
 pub async fn run(config: Config, settings: MigrateConfig) -> Result<ExitCode, Failure> {
     let stop = CancellationToken::new();
-    stop_on_signals(stop.clone(), "stopping at the next session border")?;
+    signals::stop_on_signals(stop.clone())?;
     let migration = Migration::prepare(&config, &settings, stop).await.map_err(failure)?;
     let meter = Arc::clone(&migration.meter);
-    let progress =
-        Progress::start(&config.target.output, migration.estimated_rows(), move || Sample { rows: meter.rows(), sessions: meter.sessions() });
+    let progress = Progress::start(&config.target.output, "copying", migration.estimated_rows(), move || Sample {
+        rows: meter.rows(),
+        sessions: meter.sessions(),
+    });
     let result = migration.run().await;
     drop(progress);
     let report = result.map_err(failure)?;
@@ -44,26 +45,6 @@ pub async fn run(config: Config, settings: MigrateConfig) -> Result<ExitCode, Fa
         false => report::text(&report),
     })?;
     Ok(if report.tally.anything_quarantined() { ExitCode::Quarantined } else { ExitCode::Done })
-}
-
-/// The first SIGINT or SIGTERM lets what is in flight end, and says so; the second one ends the process at once.
-pub(super) fn stop_on_signals(stop: CancellationToken, notice: &'static str) -> Result<(), Failure> {
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(anyhow::Error::from)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(anyhow::Error::from)?;
-    tokio::spawn(async move {
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if stop.is_cancelled() {
-                std::process::exit(i32::from(ExitCode::Interrupted.number()));
-            }
-            tracing::warn!("{notice}; a second signal stops at once");
-            stop.cancel();
-        }
-    });
-    Ok(())
 }
 
 fn failure(error: MigrateError) -> Failure {

@@ -11,8 +11,10 @@ mod failure;
 mod man;
 mod migrate;
 mod report;
+mod signals;
 mod stdout;
 mod usage;
+mod verify;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -22,7 +24,7 @@ use clap_complete::Shell;
 pub use exit::ExitCode;
 pub use failure::Failure;
 
-use crate::config::{ColorChoice, Config, Contradiction, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings};
+use crate::config::{ColorChoice, Config, Contradiction, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings, VerifyConfig};
 use crate::observe::log;
 
 const PROGRAM: &str = "tbmq-migrate";
@@ -34,6 +36,7 @@ enum Action {
     Show(String),
     Check(Box<(Config, Vec<Contradiction>)>),
     Migrate(Box<(Config, MigrateConfig)>),
+    Verify(Box<(Config, VerifyConfig)>),
     Config(Vec<Listed>),
     Completions(Shell),
     Man,
@@ -77,6 +80,7 @@ impl Program {
         let action = match name {
             check::NAME => Action::Check(Box::new((settings.config()?, settings.contradictions().to_vec()))),
             config::NAME => Action::Config(settings.list()?),
+            "verify" => Action::Verify(Box::new((settings.config()?, settings.verify()?))),
             _ => Action::Migrate(Box::new((settings.config()?, settings.migrate()?))),
         };
         Ok(Self { action, output })
@@ -98,16 +102,15 @@ impl Program {
             Action::Config(list) => config::run(&list, json),
             Action::Completions(shell) => completions::run(shell),
             Action::Man => man::run(),
-            Action::Check(settings) => {
-                let runtime = tokio::runtime::Runtime::new().map_err(anyhow::Error::from)?;
-                runtime.block_on(check::run(settings.0, settings.1))
-            }
-            Action::Migrate(settings) => {
-                let runtime = tokio::runtime::Runtime::new().map_err(anyhow::Error::from)?;
-                runtime.block_on(migrate::run(settings.0, settings.1))
-            }
+            Action::Check(settings) => runtime()?.block_on(check::run(settings.0, settings.1)),
+            Action::Migrate(settings) => runtime()?.block_on(migrate::run(settings.0, settings.1)),
+            Action::Verify(settings) => runtime()?.block_on(verify::run(settings.0, settings.1)),
         }
     }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    Ok(tokio::runtime::Runtime::new().map_err(anyhow::Error::from)?)
 }
 
 /// The whole command line, as clap knows it.
@@ -118,7 +121,7 @@ fn command() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(arguments::of_every_command())
-        .subcommands([check::command(), migrate::command(), config::command(), completions::command(), man::command()]);
+        .subcommands([check::command(), migrate::command(), verify::command(), config::command(), completions::command(), man::command()]);
     with_example(program, EXAMPLE)
 }
 

@@ -6,11 +6,11 @@ use super::exit::ExitCode;
 use super::failure::Failure;
 use crate::migrate::Report;
 
-/// The report as one JSON document.
+/// A report as one JSON document.
 ///
 /// # Errors
-/// None that can happen: the report is text and numbers.
-pub(super) fn json(report: &Report) -> Result<String, Failure> {
+/// None that can happen: a report is text and numbers.
+pub(super) fn json(report: &impl serde::Serialize) -> Result<String, Failure> {
     let mut document = serde_json::to_string_pretty(report)
         .map_err(|error| Failure::new(ExitCode::Unexpected, "cannot write the report").detail(error.to_string()))?;
     document.push('\n');
@@ -47,13 +47,19 @@ pub(super) fn text(report: &Report) -> String {
         None => rows.push(("rows changed meanwhile", "unknown".to_owned())),
         Some(false) => {}
     }
-    let mut text = String::from(if report.dry_run { "dry run, nothing was written\n" } else { "" });
+    let head = if report.dry_run { "dry run, nothing was written\n" } else { "" };
+    head.to_owned() + &table(&rows, &report.next_steps)
+}
+
+/// Names and values in two columns, and the next steps.
+pub(super) fn table(rows: &[(&str, String)], next_steps: &[String]) -> String {
+    let mut text = String::new();
     let (names, values) = (width(rows.iter().map(|row| row.0)), width(rows.iter().map(|row| row.1.as_str())));
-    for (name, value) in &rows {
+    for (name, value) in rows {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name:names$}  {value:>values$}");
     }
-    for step in &report.next_steps {
+    for step in next_steps {
         let _ = writeln!(text, "next: {step}");
     }
     text
@@ -64,7 +70,7 @@ fn width<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
 }
 
 /// 1234567 as 1,234,567.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -173,6 +173,36 @@ impl Control {
         .map(drop)
     }
 
+    /// Whether a copy was begun after this comparison: then what it has found says nothing any more.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn is_outdated(&self, run: i64) -> Result<bool, ControlError> {
+        self.persist("looking for a later copy", async || {
+            sqlx::query_scalar("select exists (select from tbmq_migrate.run where command = 'migrate' and id > $1)")
+                .persistent(false)
+                .bind(run)
+                .fetch_one(&self.pool)
+                .await
+        })
+        .await
+    }
+
+    /// When a run began, in the server's words.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn begun_at(&self, run: i64) -> Result<String, ControlError> {
+        self.persist("asking for a run's begin", async || {
+            sqlx::query_scalar("select to_char(started_at, 'YYYY-MM-DD HH24:MI:SS TZ') from tbmq_migrate.run where id = $1")
+                .persistent(false)
+                .bind(run)
+                .fetch_one(&self.pool)
+                .await
+        })
+        .await
+    }
+
     /// Records that the journal of a run is gone from Redis: nothing of the run is left to do.
     ///
     /// # Errors

@@ -176,18 +176,11 @@ impl Pass<'_> {
             Part::TargetOnly => None,
         };
         match (scope.part, border) {
-            (Part::All, Some(border)) => {
-                let covered = scope.from(&border);
-                Ok((covered.only(Part::RowsOnly), vec![scope.below(&border), covered.only(Part::ContextsOnly)]))
-            }
-            (Part::RowsOnly | Part::ContextsOnly | Part::TargetOnly, Some(border)) => Ok((scope.from(&border), vec![scope.below(&border)])),
-            (Part::RowsOnly | Part::ContextsOnly | Part::TargetOnly, None) => Ok((scope.clone(), Vec::new())),
-            // One border could not say where both parts ended: the contexts become a chunk of their own.
-            (Part::All, None) if self.time_is_over() => Ok((scope.only(Part::RowsOnly), vec![scope.only(Part::ContextsOnly)])),
-            (Part::All, None) => {
+            (Part::All, None) if !self.time_is_over() => {
                 self.lone_contexts(reader, scope).await?;
                 Ok((scope.clone(), Vec::new()))
             }
+            (_, border) => Ok(scope.split(border.as_deref())),
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::{CopyError, Pace};
@@ -31,6 +31,14 @@ pub struct InFlight(Arc<Semaphore>);
 impl Default for InFlight {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(BYTES_IN_FLIGHT / PERMIT_BYTES)))
+    }
+}
+
+impl InFlight {
+    /// The right to hold so many bytes; waits until others have given theirs back. `None`: the process is ending.
+    pub async fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let wanted = u32::try_from((bytes / PERMIT_BYTES).clamp(1, BYTES_IN_FLIGHT / PERMIT_BYTES)).unwrap_or(u32::MAX);
+        Arc::clone(&self.0).acquire_many_owned(wanted).await.ok()
     }
 }
 
@@ -193,11 +201,10 @@ impl<'a> Sender<'a> {
             self.take_reply().await?;
         }
         self.route.pace.wait(batch.messages(), self.route.stop).await;
-        let wanted = u32::try_from((batch.bytes() / PERMIT_BYTES).clamp(1, BYTES_IN_FLIGHT / PERMIT_BYTES)).unwrap_or(u32::MAX);
         let permit = loop {
             // Own calls hold permits too: their replies must be taken while waiting.
             tokio::select! {
-                permit = Arc::clone(&self.route.in_flight.0).acquire_many_owned(wanted) => break permit.map_err(|_| CopyError::LeaseLost)?,
+                permit = self.route.in_flight.take(batch.bytes()) => break permit.ok_or(CopyError::LeaseLost)?,
                 reply = self.in_flight.next(), if !self.in_flight.is_empty() => self.keep(reply)?,
             }
         };

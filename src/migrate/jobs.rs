@@ -73,7 +73,7 @@ impl Jobs {
         let mut quarantine = self.work.quarantine(chunk.id);
         let finished = self.copier.chunk(open, &job, &chunk.scope, mode, &mut quarantine).await?;
         if finished.rest.is_empty() {
-            if self.copier.tables.writer_at_work(open).await? {
+            if !self.copier.tables.writers(open).await?.is_empty() {
                 self.writers_seen.store(true, Ordering::Relaxed);
             }
         } else {

@@ -187,6 +187,11 @@ impl Comparison {
         self.add(FindingKind::ExtraMessage, Some(packet_id), None, detail);
     }
 
+    /// A reference to a key of the session that holds another type.
+    pub fn foreign_message(&mut self, packet_id: u16, other: &str) {
+        self.add(FindingKind::ForeignType, Some(packet_id), None, format!("the key of the message holds a {other}"));
+    }
+
     /// A reference to something that is no message of the session.
     pub fn strange_reference(&mut self, member: &[u8], score: f64) {
         let member = shown(&String::from_utf8_lossy(member));

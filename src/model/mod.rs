@@ -15,6 +15,7 @@ mod outcome;
 mod row;
 mod rules;
 mod session;
+mod settle;
 mod stored;
 
 pub use comparison::{Comparison, Differences, FoundHead, FoundMessage, FoundString, Tolerance};
@@ -29,4 +30,5 @@ pub use outcome::{Compared, Outcome, QuarantineReason, Tally};
 pub use row::{ContextRow, MessageRow};
 pub use rules::{Rules, TopicField};
 pub use session::{Judgement, SessionLaw, WantedMessage};
+pub use settle::{Applied, Round, Verdict};
 pub use stored::{StoredMessage, Unreadable};

@@ -1,4 +1,4 @@
-//! How far a copy is: a bar on a terminal, a line every ten seconds elsewhere.
+//! How far a copy or a comparison is: a bar on a terminal, a line every ten seconds elsewhere.
 
 use std::io::{IsTerminal as _, Write};
 use std::sync::LazyLock;
@@ -33,13 +33,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Shows what `sample` counts; `total` rows are expected, or nobody knows how many.
-    pub fn start(output: &OutputConfig, total: Option<u64>, sample: impl Fn() -> Sample + Send + 'static) -> Self {
+    /// Shows what `sample` counts, under the word for `doing` it; `total` rows are expected, or nobody knows how many.
+    pub fn start(output: &OutputConfig, doing: &'static str, total: Option<u64>, sample: impl Fn() -> Sample + Send + 'static) -> Self {
         if !output.progress {
             return Self { bar: None, _task: None };
         }
         if std::io::stderr().is_terminal() {
-            let bar = BARS.add(bar(total));
+            let bar = BARS.add(bar(doing, total));
             let shown = bar.clone();
             let task = tokio::spawn(async move {
                 loop {
@@ -47,7 +47,7 @@ impl Progress {
                     if shown.length().is_some_and(|length| rows > length) {
                         // More than estimated: what is left is not known any more.
                         shown.unset_length();
-                        shown.set_style(style(false));
+                        shown.set_style(style(doing, false));
                     }
                     shown.set_position(rows);
                     shown.set_message(format!("{sessions} sessions"));
@@ -69,7 +69,7 @@ impl Progress {
                     estimated_rows = %total.map_or_else(|| "unknown".to_owned(), |total| total.to_string()),
                     rows_per_second = rate,
                     estimated_seconds_left = %left.map_or_else(|| "unknown".to_owned(), |left| left.to_string()),
-                    "copying"
+                    "{doing}"
                 );
             }
         });
@@ -85,19 +85,19 @@ impl Drop for Progress {
     }
 }
 
-fn bar(total: Option<u64>) -> ProgressBar {
+fn bar(doing: &str, total: Option<u64>) -> ProgressBar {
     match total {
-        Some(total) => ProgressBar::new(total).with_style(style(true)),
-        None => ProgressBar::no_length().with_style(style(false)),
+        Some(total) => ProgressBar::new(total).with_style(style(doing, true)),
+        None => ProgressBar::no_length().with_style(style(doing, false)),
     }
 }
 
-fn style(known: bool) -> ProgressStyle {
+fn style(doing: &str, known: bool) -> ProgressStyle {
     let template = match known {
-        true => "copying {bar:30} {human_pos} of about {human_len} rows, {per_sec}, about {eta} left, {msg}",
-        false => "copying {spinner} {human_pos} rows (total unknown), {per_sec}, {msg}",
+        true => "{bar:30} {human_pos} of about {human_len} rows, {per_sec}, about {eta} left, {msg}",
+        false => "{spinner} {human_pos} rows (total unknown), {per_sec}, {msg}",
     };
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    ProgressStyle::with_template(&format!("{doing} {template}")).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 fn rate(rows: u64, elapsed: Duration) -> u64 {

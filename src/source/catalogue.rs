@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
 use super::connection::APPLICATION;
 use super::{Source, SourceError};
@@ -14,6 +14,8 @@ pub struct Tables {
     pub messages: Table,
     /// `device_session_ctx`.
     pub contexts: Table,
+    /// Of ten thousand sessions, only this many; `None`: all.
+    pub sample: Option<u16>,
 }
 
 /// One table, by its identity and not only by its name.
@@ -144,7 +146,7 @@ impl Tables {
         for table in [&mut messages, &mut contexts] {
             table.collation = Table::collation(connection, table.oid, &table.name, &names).await?;
         }
-        Ok(Self { messages, contexts })
+        Ok(Self { messages, contexts, sample: None })
     }
 }
 
@@ -303,38 +305,82 @@ impl Tables {
         Ok(seconds.filter(|&seconds| seconds > 0.0).map(Duration::from_secs_f64))
     }
 
-    /// Whether another session holds the lock of a writer on one of the tables at this moment.
+    /// Of these client ids, those that have a row in neither table, as far as they belong to the sample.
     ///
-    /// # Errors
-    /// A failed statement.
-    pub async fn writer_at_work(&self, connection: &mut PgConnection) -> Result<bool, SourceError> {
-        sqlx::query_scalar(
-            "select exists (select from pg_locks where locktype = 'relation' and relation = any($1::oid[]) and mode = 'RowExclusiveLock'
-                 and database = (select oid from pg_database where datname = current_database()))",
-        )
-        .persistent(false)
-        .bind(self.oids())
-        .fetch_one(connection)
-        .await
-        .map_err(SourceError::statement("looking for writers"))
-    }
-
-    /// Of these client ids, those that have a row in neither table.
+    /// An id with a letter that the database's encoding lacks cannot be asked for, and cannot be there.
     ///
     /// # Errors
     /// A failed statement.
     pub async fn unknown_of(&self, connection: &mut PgConnection, clients: &[&str]) -> Result<Vec<String>, SourceError> {
+        match self.try_unknown_of(connection, clients).await {
+            Err(error) if error.is_untranslatable() && clients.len() > 1 => {
+                let (one, other) = clients.split_at(clients.len() / 2);
+                let mut unknown = Box::pin(self.unknown_of(connection, one)).await?;
+                unknown.extend(Box::pin(self.unknown_of(connection, other)).await?);
+                Ok(unknown)
+            }
+            Err(error) if error.is_untranslatable() => Ok(clients.iter().map(|id| (*id).to_owned()).collect()),
+            result => result,
+        }
+    }
+
+    async fn try_unknown_of(&self, connection: &mut PgConnection, clients: &[&str]) -> Result<Vec<String>, SourceError> {
         let sql = format!(
             "select id from unnest($1::text[]) id where not exists (select from {} where client_id = id)
-             and not exists (select from {} where client_id = id)",
-            self.contexts.name, self.messages.name
+             and not exists (select from {} where client_id = id) and {}",
+            self.contexts.name,
+            self.messages.name,
+            self.sample_condition("id").unwrap_or_else(|| "true".to_owned()),
         );
-        sqlx::query_scalar(AssertSqlSafe(sql))
+        // Each id by the index: a thousand ids are no reason to read a table.
+        let mut transaction = connection.begin().await.map_err(SourceError::statement("looking sessions up"))?;
+        let settings = "set transaction read only; set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off;
+            set local max_parallel_workers_per_gather = 0; set local jit = off";
+        sqlx::raw_sql(settings).execute(&mut *transaction).await.map_err(SourceError::statement("looking sessions up"))?;
+        let unknown = sqlx::query_scalar(AssertSqlSafe(sql))
+            .persistent(false)
+            .bind(clients)
+            .fetch_all(&mut *transaction)
+            .await
+            .map_err(SourceError::statement("looking sessions up"))?;
+        transaction.commit().await.map_err(SourceError::statement("looking sessions up"))?;
+        Ok(unknown)
+    }
+
+    /// Of these client ids, those that belong to the sample.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn in_sample(&self, connection: &mut PgConnection, clients: &[&str]) -> Result<Vec<String>, SourceError> {
+        let Some(condition) = self.sample_condition("id") else { return Ok(clients.iter().map(|id| (*id).to_owned()).collect()) };
+        sqlx::query_scalar(AssertSqlSafe(format!("select id from unnest($1::text[]) id where {condition}")))
             .persistent(false)
             .bind(clients)
             .fetch_all(connection)
             .await
-            .map_err(SourceError::statement("looking sessions up"))
+            .map_err(SourceError::statement("choosing a sample"))
+    }
+
+    /// The condition that picks the sample: by a digest of the id, so that it is the same one each time and has nothing to
+    /// do with the order of ids or with the slots of a cluster.
+    pub(super) fn sample_condition(&self, column: &str) -> Option<String> {
+        self.sample.map(|share| format!("('x' || left(md5({column}), 8))::bit(32)::bigint % 10000 < {share}"))
+    }
+
+    /// The transactions that may have written to the tables and have not ended yet.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn writers(&self, connection: &mut PgConnection) -> Result<Vec<String>, SourceError> {
+        sqlx::query_scalar(
+            "select distinct virtualtransaction from pg_locks where locktype = 'relation' and relation = any($1::oid[]) and mode = 'RowExclusiveLock'
+                 and granted and database = (select oid from pg_database where datname = current_database())",
+        )
+        .persistent(false)
+        .bind(self.oids())
+        .fetch_all(connection)
+        .await
+        .map_err(SourceError::statement("looking for writers"))
     }
 
     /// Whether both tables are empty.

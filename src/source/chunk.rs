@@ -3,6 +3,7 @@
 //! The primary key is read backwards, so rows stream and no session is sorted or held. The planner would not choose that
 //! by itself (it prefers a parallel scan and a sort on the source's disk, for each chunk), hence the settings.
 
+use std::hash::{Hash as _, Hasher};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -119,9 +120,17 @@ impl Tables {
             column("correlation_data", "bytea"),
             messages = self.messages.name,
             contexts = self.contexts.name,
-            range = scope.condition("client_id"),
-            range_of_messages = scope.condition("m.client_id"),
+            range = self.condition(scope, "client_id"),
+            range_of_messages = self.condition(scope, "m.client_id"),
         )
+    }
+
+    /// The condition on a column with client ids: the scope, and the sample where one was asked for.
+    fn condition(&self, scope: &Scope, column: &str) -> String {
+        match self.sample_condition(column) {
+            Some(sample) => format!("{} and {sample}", scope.condition(column)),
+            None => scope.condition(column),
+        }
     }
 
     fn lone_context_sql(&self, scope: &Scope) -> String {
@@ -131,8 +140,8 @@ impl Tables {
              where {range_of_contexts} and m.client_id is null order by c.client_id desc",
             messages = self.messages.name,
             contexts = self.contexts.name,
-            range = scope.condition("client_id"),
-            range_of_contexts = scope.condition("c.client_id"),
+            range = self.condition(scope, "client_id"),
+            range_of_contexts = self.condition(scope, "c.client_id"),
         )
     }
 }
@@ -218,6 +227,15 @@ impl JoinedRow {
             response_topic: read.bytes(13, "response_topic")?,
             correlation_data: read.bytes(14, "correlation_data")?,
         })
+    }
+
+    /// Adds everything that was read of the row and its context to a digest: two rows that are alike give the same.
+    pub fn digest(&self, digest: &mut impl Hasher) {
+        for column in 0..self.0.len() {
+            // A column that cannot be read is told elsewhere; here it counts as NULL.
+            let value = self.0.try_get_raw(column).ok();
+            value.as_ref().and_then(|value| value.as_bytes().ok()).hash(digest);
+        }
     }
 
     /// The context of the session, if there is one.

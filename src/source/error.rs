@@ -103,6 +103,11 @@ impl SourceError {
         move |source| Self::Statement { doing, source }
     }
 
+    /// Whether a text has a letter that the database's encoding lacks.
+    pub fn is_untranslatable(&self) -> bool {
+        matches!(self, Self::Statement { source, .. } if code(source).as_deref() == Some("22P05"))
+    }
+
     /// Whether trying again can help.
     pub fn consequence(&self) -> Consequence {
         match self {

@@ -61,6 +61,21 @@ impl Scope {
         Self { lower: Some(client.to_owned()), ..self.clone() }
     }
 
+    /// What was covered, and what is left, when it was read down to `border` (inclusive) and not to its end; without one, the
+    /// rows were all read and there was no time for contexts without rows.
+    pub fn split(&self, border: Option<&str>) -> (Self, Vec<Self>) {
+        match (self.part, border) {
+            (Part::All, Some(border)) => {
+                // One border could not say where both parts ended: the contexts become a chunk of their own.
+                let covered = self.from(border);
+                (covered.only(Part::RowsOnly), vec![self.below(border), covered.only(Part::ContextsOnly)])
+            }
+            (Part::All, None) => (self.only(Part::RowsOnly), vec![self.only(Part::ContextsOnly)]),
+            (Part::RowsOnly | Part::ContextsOnly | Part::TargetOnly, Some(border)) => (self.from(border), vec![self.below(border)]),
+            (Part::RowsOnly | Part::ContextsOnly | Part::TargetOnly, None) => (self.clone(), Vec::new()),
+        }
+    }
+
     /// The same ids with another part of their rows.
     pub fn only(&self, part: Part) -> Self {
         Self { part, ..self.clone() }

@@ -143,6 +143,45 @@ impl Node {
         Ok((found, next))
     }
 
+    /// Of the keys that one step of a scan has found, those that say something by themselves: each last packet id, each set
+    /// without one, and each message that nothing refers to, or of which the node cannot tell.
+    ///
+    /// # Errors
+    /// A failed command.
+    pub async fn doubtful(&mut self, prefix: &KeyPrefix, found: Vec<FoundKey>) -> Result<Vec<FoundKey>, TargetError> {
+        let question = |key: &FoundKey| {
+            let (client, mut command) = (key.client.as_str(), Cmd::new());
+            match key.kind {
+                KeyKind::LastPacketId => return None,
+                KeyKind::Messages => command.arg("EXISTS").arg(prefix.last_packet_id(client)),
+                KeyKind::Message(packet_id) => {
+                    let set = prefix.messages(client);
+                    command.arg("ZSCORE").arg(&set).arg(KeyPrefix::message(&set, packet_id))
+                }
+            };
+            Some(command)
+        };
+        let mut pipeline = redis::Pipeline::with_capacity(found.len());
+        pipeline.ignore_errors();
+        let asked: Vec<bool> = found.iter().map(|key| question(key).map(|command| pipeline.add_command(command)).is_some()).collect();
+        let answers: Vec<RedisResult<Value>> = match asked.contains(&true) {
+            true => pipeline.query_async(&mut self.connection).await.map_err(TargetError::command("looking for references"))?,
+            false => Vec::new(),
+        };
+        let mut answers = answers.into_iter();
+        let doubtful = found.into_iter().zip(asked).filter(|(key, asked)| {
+            let answer = if *asked { answers.next().and_then(RedisResult::ok) } else { None };
+            match (key.kind, answer) {
+                (KeyKind::Messages, Some(Value::Int(1))) => false,
+                // The score of its reference.
+                (KeyKind::Message(_), Some(Value::BulkString(_) | Value::Double(_))) => false,
+                // None, or an error: a set of another type, a slot that has moved on.
+                (KeyKind::Messages | KeyKind::Message(_) | KeyKind::LastPacketId, _) => true,
+            }
+        });
+        Ok(doubtful.map(|(key, _)| key).collect())
+    }
+
     /// Sends one command to this node.
     pub(super) async fn query<T: FromRedisValue>(&mut self, doing: &'static str, command: &Cmd) -> Result<T, TargetError> {
         let value: Value = command.query_async(&mut self.connection).await.map_err(TargetError::command(doing))?;

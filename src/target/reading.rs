@@ -69,6 +69,12 @@ enum StoredString {
 const MEMBERS_A_CALL: usize = 500;
 
 impl ScoreRange {
+    /// Whether a score lies in it. Bounds are scores of the law, exact as doubles, or beyond any.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn holds(self, score: f64) -> bool {
+        self.lowest.is_none_or(|lowest| score >= lowest as f64) && self.end.is_none_or(|end| score < end as f64)
+    }
+
     fn bounds(self) -> [String; 2] {
         [
             self.lowest.map_or_else(|| "-inf".to_owned(), |lowest| lowest.to_string()),

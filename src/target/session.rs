@@ -3,7 +3,7 @@
 use redis::Cmd;
 
 use super::batch::{Batch, WriteMode};
-use super::{Journal, Link, Target, TargetError, link};
+use super::{Journal, Link, PartRequest, Reading, ScoreRange, Target, TargetError, link};
 use crate::model::{ClientId, KeyKind, KeyPrefix, LastPacketId, Millis, PacketId, SerialNumber};
 use crate::observe::failpoint;
 
@@ -77,6 +77,23 @@ impl Target {
         note.note(link, (0, 0)).await?;
         note.remembered(link).await?;
         note.remove(link).await
+    }
+
+    /// Tries what a comparison does, so that a missing right shows before the first session.
+    ///
+    /// # Errors
+    /// What the comparison itself would meet.
+    pub async fn may_read(&self, link: &Link) -> Result<(), TargetError> {
+        let mut reading = Reading::default();
+        let request = PartRequest { client: PROBE, range: ScoreRange::default(), head: true, values: true };
+        reading.add(&self.prefix, &request, std::iter::once(1));
+        link.read(&reading).await?;
+        link.references(&self.prefix, PROBE, ScoreRange::default(), 0).await?;
+        link.time().await?;
+        for node in &mut self.masters().await? {
+            node.scan(&self.prefix, 0).await?;
+        }
+        Ok(())
     }
 
     /// The first keys of sessions that stand under the prefix, at most `most`; each node is looked through to its end when
