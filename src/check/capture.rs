@@ -214,7 +214,7 @@ fn lacking_for_wal(facts: &SourceFacts) -> Vec<String> {
     if let Some(Ok(tables)) = &facts.storage {
         let superuser = facts.role.as_ref().is_ok_and(|role| role.superuser);
         if !superuser && tables.iter().any(|table| !table.owned) {
-            lacking.push("the role owns not both tables, so it cannot publish them".to_owned());
+            lacking.push("the role does not own both tables, so it cannot publish them".to_owned());
         }
         if tables.iter().any(has_no_identity) {
             lacking.push("a table has no replica identity".to_owned());

@@ -90,7 +90,12 @@ impl Target {
         let mut tried = Vec::new();
         for (name, need, command) in commands {
             let outcome = link.call(doing, &command).await.map(drop);
+            // Where one waited in vain for the server the next would too.
+            let in_vain = matches!(outcome, Err(TargetError::Lost { .. } | TargetError::OutOfMemory { .. } | TargetError::Stopped));
             tried.push(TriedCommand { name, need, outcome });
+            if in_vain {
+                break;
+            }
         }
         tried
     }

@@ -1,4 +1,4 @@
-//! Which session keys stand in Redis, under whatever prefix: one pass over the keys with a limit.
+//! Which session keys stand in Redis, under whatever prefix: two passes over the keys, within a time limit.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,14 +11,12 @@ use crate::model::{ClientId, KeyKind, prefix_of};
 /// Sessions that a scan met.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Last packet ids and sets of sessions under the key prefix, each session counted once as far as both were met.
+    /// Sessions under the key prefix: as many as there are last packet ids, or sets, whichever is more.
     pub own: u64,
     /// Some of the sessions.
     pub examples: Vec<ClientId>,
     /// The same under other prefixes, by prefix.
     pub others: BTreeMap<String, u64>,
-    /// Steps of the scan.
-    pub steps: u64,
     /// Whether every key was passed; false when the time was over first.
     pub complete: bool,
 }
@@ -27,12 +25,13 @@ pub struct Standing {
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// Some 100 µs of the server's time a step.
 const KEYS_A_STEP: u32 = 1000;
-/// The end of a last packet id's key and nothing of any session: each session has one, and only one.
-const PATTERN: &str = "*}_last_packet_id";
-/// The same for sessions that have messages and no last packet id.
+/// How the key of a last packet id ends, of which every session has one. Nothing of an id is in a pattern.
+const LAST_PACKET_IDS: &str = "*}_last_packet_id";
+/// The same of a set, for sessions that have messages and no last packet id.
 const SETS: &str = "*}_messages";
-/// Sessions that are named, and prefixes.
+/// Sessions that are named.
 const EXAMPLES: usize = 3;
+/// Other prefixes that are told apart.
 const PREFIXES: usize = 5;
 
 impl Target {
@@ -43,7 +42,7 @@ impl Target {
     pub async fn look_for_sessions(&self, masters: &mut [Node]) -> Result<Standing, TargetError> {
         let mut standing = Standing { complete: true, ..Standing::default() };
         let started = Instant::now();
-        for pattern in [PATTERN, SETS] {
+        for pattern in [LAST_PACKET_IDS, SETS] {
             let mut found = Standing { complete: true, ..Standing::default() };
             for node in &mut *masters {
                 self.pass(node, pattern, started, &mut found).await?;
@@ -59,7 +58,6 @@ impl Target {
                 let known = standing.others.entry(prefix).or_default();
                 *known = count.max(*known);
             }
-            standing.steps += found.steps;
             standing.complete &= found.complete;
         }
         Ok(standing)
@@ -76,7 +74,6 @@ impl Target {
             let mut command = Cmd::new();
             command.arg("SCAN").arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(KEYS_A_STEP);
             let (next, keys): (u64, Vec<Vec<u8>>) = node.query("looking for sessions under any prefix", &command).await?;
-            found.steps += 1;
             for key in &keys {
                 self.count(key, found);
             }

@@ -80,7 +80,7 @@ fn rights_are_named_one_by_one_and_the_grants_mend_them() {
     page.assert("replication_right", "ok", "");
     page.assert("mode_migrate", "ok", "mode migrate: ready");
     page.assert("mode_dual_write_trigger", "ok", "PostgreSQL is ready");
-    page.assert("mode_dual_write_wal", "warning", "not ready because the role owns not both tables");
+    page.assert("mode_dual_write_wal", "warning", "not ready because the role does not own both tables");
     owner.psql(&format!("alter table device_publish_msg owner to \"{role}\"; alter table device_session_ctx owner to \"{role}\""));
     look(&scene).assert("mode_dual_write_wal", "ok", "PostgreSQL is ready");
 }
