@@ -6,6 +6,7 @@
 mod chunk;
 mod error;
 mod finding;
+mod journal;
 mod lease;
 mod quarantine;
 mod run;
