@@ -22,6 +22,9 @@ pub static TRIM_SESSIONS: LazyLock<Script> = LazyLock::new(|| Script::new(includ
 /// Notes a finished chunk.
 pub static NOTE_CHUNK: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/note_chunk.lua")));
 
+/// Measures messages under scratch keys.
+pub static MEASURE_MESSAGES: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/measure_messages.lua")));
+
 impl Script {
     fn new(body: &'static str) -> Self {
         Self { body, digest: redis::Script::new(body).get_hash().to_owned() }

@@ -36,6 +36,7 @@ fn every_script_has_a_complete_head() {
         "add_messages.lua",
         "create_sessions.lua",
         "get_messages.lua",
+        "measure_messages.lua",
         "note_chunk.lua",
         "remove_message.lua",
         "remove_messages.lua",
