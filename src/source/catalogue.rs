@@ -367,13 +367,13 @@ impl Tables {
         self.sample.map(|share| format!("('x' || left(md5({column}), 8))::bit(32)::bigint % 10000 < {share}"))
     }
 
-    /// The transactions that may have written to the tables and have not ended yet.
+    /// The transactions that may have written to the tables and have not ended yet, each by a name of its own with its pid.
     ///
     /// # Errors
     /// A failed statement.
     pub async fn writers(&self, connection: &mut PgConnection) -> Result<Vec<String>, SourceError> {
         sqlx::query_scalar(
-            "select distinct virtualtransaction from pg_locks where locktype = 'relation' and relation = any($1::oid[]) and mode = 'RowExclusiveLock'
+            "select distinct virtualtransaction || coalesce(' (pid ' || pid || ')', ' (prepared)') from pg_locks where locktype = 'relation' and relation = any($1::oid[]) and mode = 'RowExclusiveLock'
                  and granted and database = (select oid from pg_database where datname = current_database())",
         )
         .persistent(false)

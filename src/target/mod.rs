@@ -57,6 +57,22 @@ impl Target {
         problem.map_or(Ok(target), Err)
     }
 
+    /// The same for a comparison, which a policy that evicts does not harm: it is only told.
+    ///
+    /// # Errors
+    /// No connection; too old; a replica, which may lag; another topology than configured.
+    pub async fn open_to_read(config: &RedisConfig, prefix: KeyPrefix, patience: Arc<Patience>) -> Result<Self, TargetError> {
+        let (target, masters) = Self::look(config, prefix, patience).await?;
+        target.check_prefix()?;
+        for problem in masters.iter().flat_map(|(node, facts)| facts.problems(&node.address)) {
+            match problem {
+                TargetError::Evicts { .. } => tracing::warn!("{problem}"),
+                problem => return Err(problem),
+            }
+        }
+        Ok(target)
+    }
+
     /// Finds out what the servers are, fit or not: the masters, and what each says of itself.
     ///
     /// # Errors

@@ -43,7 +43,7 @@ impl Answered {
         let server = Server::read(&mut connection).await?;
         let tables = Tables::read(&mut connection, &source).await?;
         let prefix = KeyPrefix::new(config.target.key_prefix.as_str());
-        let target = Target::open(&config.target.redis, prefix, Arc::new(patience)).await?;
+        let target = Target::open_to_read(&config.target.redis, prefix, Arc::new(patience)).await?;
         tracing::info!(source = source.place(), version = server.version, target = target.identity(), "both sides answer");
         if server.in_recovery {
             return Err(Problem::Standby { place: source.place().to_owned() });
