@@ -15,3 +15,4 @@ mod scripts;
 mod sessions;
 mod support;
 mod topologies;
+mod verify_live;

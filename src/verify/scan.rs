@@ -27,13 +27,14 @@ impl Sides<'_> {
         };
         match met {
             Met::All if self.comparer.balance.is_all_even() => Ok(Settled::default()),
-            Met::All | Met::Failed | Met::Counting => self.scan_for_good().await,
+            Met::All | Met::Failed | Met::Counting => self.scan_for_good(met).await,
         }
     }
 
-    /// Looks up whatever the comparison has not explained.
-    async fn scan_for_good(&mut self) -> Result<Settled, CopyError> {
+    /// Looks up whatever the comparison has not explained. Sums in which not every key is counted tell nothing.
+    async fn scan_for_good(&mut self, met: Met) -> Result<Settled, CopyError> {
         let comparer = self.comparer;
+        let is_explained = |key: &FoundKey| met == Met::All && comparer.balance.is_even(&key.client);
         let mut settled = Settled::default();
         let mut suspects: BTreeMap<ClientId, Suspect> = BTreeMap::new();
         for node in &mut comparer.target.masters().await? {
@@ -41,7 +42,7 @@ impl Sides<'_> {
             loop {
                 comparer.target.check_stop()?;
                 let (mut found, next) = node.scan(&comparer.target.prefix, cursor).await?;
-                found.retain(|key| comparer.concerns(key) && !comparer.balance.is_even(&key.client));
+                found.retain(|key| comparer.concerns(key) && !is_explained(key));
                 comparer.pace.wait(found.len(), &comparer.stop).await;
                 let doubtful = node.doubtful(&comparer.target.prefix, found).await?;
                 self.look_up(doubtful, &mut suspects).await?;
