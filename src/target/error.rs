@@ -98,6 +98,9 @@ pub enum TargetError {
         /// How many.
         count: usize,
     },
+    /// A key of a slot that moved may have been on no node when that was scanned.
+    #[error("slots of the cluster moved, or a master took over, while its keys were scanned")]
+    SlotsMoved,
     /// An empty hash tag in the prefix: every session would span slots.
     #[error("the key prefix holds an empty hash tag, so no session can live on a cluster")]
     PrefixSpansSlots,
@@ -148,6 +151,7 @@ impl TargetError {
                 Remedy::Retry | Remedy::Reconnect => Consequence::Retry,
                 Remedy::LoadScript | Remedy::WaitForRoom | Remedy::GiveUp => Consequence::Operator,
             },
+            Self::SlotsMoved => Consequence::Retry,
             _ => Consequence::Operator,
         }
     }
@@ -180,6 +184,7 @@ impl TargetError {
             Self::OtherMode { found, .. } if found == "sentinel" => "name the master that the sentinels watch: --redis-sentinel-master NAME",
             Self::OtherMode { .. } => "set --redis-mode to what the server is, or leave it at auto",
             Self::SeveralServers { .. } => "give one address; several are the seeds of a cluster, or sentinels with --redis-sentinel-master",
+            Self::SlotsMoved => "wait until the slots of the cluster stay where they are, then run the same command again: it goes on where it was",
             Self::PrefixSpansSlots => "use the cache prefix that the 2.x broker will use; one with {} cannot work on a cluster",
         };
         Some(text.to_owned())

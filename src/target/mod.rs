@@ -138,6 +138,18 @@ impl Target {
         masters.map_err(|source| TargetError::Connect { place: self.place.display().to_owned(), source })
     }
 
+    /// After a scan of these masters: that it cannot have missed a key because a slot moved from one that was still to be
+    /// scanned to one that was scanned already.
+    ///
+    /// # Errors
+    /// [`TargetError::SlotsMoved`], or no connection.
+    pub async fn stayed(&self, scanned: &[Node]) -> Result<(), TargetError> {
+        match self.topology == Topology::Cluster && !Node::serve_the_same(scanned, &self.masters().await?) {
+            true => Err(TargetError::SlotsMoved),
+            false => Ok(()),
+        }
+    }
+
     /// The journal of a run on the masters of this moment.
     ///
     /// # Errors

@@ -98,6 +98,18 @@ impl NodeFacts {
 }
 
 impl Node {
+    /// Which node serves which slots, in one order.
+    fn map(nodes: &[Self]) -> Vec<(&(u16, u16), &str)> {
+        let mut map: Vec<_> = nodes.iter().flat_map(|node| node.slots.iter().map(|range| (range, node.address.as_str()))).collect();
+        map.sort_unstable();
+        map
+    }
+
+    /// Whether each slot is served by the same node.
+    pub(super) fn serve_the_same(before: &[Self], after: &[Self]) -> bool {
+        Self::map(before) == Self::map(after)
+    }
+
     /// All masters of the deployment.
     pub(super) async fn masters(place: &Place, topology: Topology) -> RedisResult<Vec<Self>> {
         let all = vec![(0, crate::model::SLOTS - 1)];

@@ -37,7 +37,8 @@ impl Sides<'_> {
         let is_explained = |key: &FoundKey| met == Met::All && comparer.balance.is_even(&key.client);
         let mut settled = Settled::default();
         let mut suspects: BTreeMap<ClientId, Suspect> = BTreeMap::new();
-        for node in &mut comparer.target.masters().await? {
+        let mut masters = comparer.target.masters().await?;
+        for node in &mut masters {
             let mut cursor = 0;
             loop {
                 comparer.target.check_stop()?;
@@ -55,6 +56,7 @@ impl Sides<'_> {
                 }
             }
         }
+        comparer.target.stayed(&masters).await?;
         settled.merge(self.settle(suspects.into_values().collect()).await?);
         Ok(settled)
     }
@@ -116,7 +118,8 @@ impl Comparer {
     }
 
     async fn try_to_count_keys(&self) -> Result<(), TargetError> {
-        for node in &mut self.target.masters().await? {
+        let mut masters = self.target.masters().await?;
+        for node in &mut masters {
             let mut cursor = 0;
             loop {
                 self.target.check_stop()?;
@@ -129,7 +132,7 @@ impl Comparer {
                 }
             }
         }
-        Ok(())
+        self.target.stayed(&masters).await
     }
 
     /// Whether a key is one to account for: a session that no call can reach was made by no broker, and where messages are
