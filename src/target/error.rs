@@ -166,6 +166,11 @@ impl TargetError {
         matches!(self, Self::Command { source, .. } if lacks_a_right(source) && source.to_string().contains("keys"))
     }
 
+    /// What a person can do about it where nothing is written: then fewer rights are enough.
+    pub fn hint_to_read(&self) -> Option<String> {
+        if self.lacks_a_right() { Some(RIGHTS_TO_READ.to_owned()) } else { self.hint() }
+    }
+
     /// What a person can do about it.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
@@ -194,6 +199,10 @@ impl TargetError {
 /// What a run needs, and no more.
 const RIGHTS: &str = "give the Redis user these rights, PREFIX being the cache prefix (nothing without one): ~PREFIX{* ~PREFIXtbmq-migrate:* \
     +info +time +scan +type +eval +evalsha +set +del +strlen +zcard +zadd +zrange +zrem +hset +hgetall +expire; \
+    +select for a database other than 0; +cluster|slots +asking on a cluster";
+
+/// What a comparison needs, and no more.
+const RIGHTS_TO_READ: &str = "give the Redis user these rights, PREFIX being the cache prefix (nothing without one): %R~PREFIX{* +@read +info +time; \
     +select for a database other than 0; +cluster|slots +asking on a cluster";
 
 /// Whether the server's access list said no, to a command or to one inside a script.

@@ -92,7 +92,7 @@ impl Problem {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Source(error) => error.hint(),
-            Self::Target(error) => error.hint(),
+            Self::Target(error) | Self::Chunk(CopyError::Target(error)) => error.hint_to_read(),
             Self::Control(error) => error.hint(),
             Self::Chunk(error) => error.hint(),
             Self::Standby { .. } => Some("name the primary in --postgres-url".to_owned()),

@@ -3,9 +3,9 @@
 //mod faults;
 //mod ids;
 //mod interrupted;
-//mod moving;
+mod moving;
 //mod refused;
-//mod rights;
+mod rights;
 mod scan;
 mod soak;
 mod writer;
