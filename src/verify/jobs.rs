@@ -1,5 +1,6 @@
 //! What a job of a comparison does with a chunk.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -74,7 +75,13 @@ impl Sides<'_> {
         let clock = Clock::new(self.link.time().await?);
         let comparer = self.comparer;
         let link = self.link;
-        let walked = Walk::new(comparer, link, clock, Purpose::Suspects).run(self.connected().await?, &chunk.scope).await?;
+        let mut scope = chunk.scope.clone();
+        // The database's encoding may lack a letter of an id that only Redis has: then no row can be asked for by it.
+        let mut unknown = match &mut scope.listed {
+            Some(listed) => self.take_unknown(listed).await?,
+            None => Vec::new(),
+        };
+        let walked = Walk::new(comparer, link, clock, Purpose::Suspects).run(self.connected().await?, &scope).await?;
         if !walked.rest.is_empty() {
             // Rows are still under way on it; only closing it stops them.
             *self.connection = None;
@@ -86,16 +93,26 @@ impl Sides<'_> {
             messages -= wanted;
             suspects.push(Suspect::new(session.client.clone(), wanted));
         }
-        if let Some(listed) = &chunk.scope.listed {
-            let ids: Vec<&str> = listed.iter().map(String::as_str).collect();
-            let unknown = comparer.tables.unknown_of(self.connected().await?, &ids).await?;
-            suspects.extend(unknown.into_iter().map(|id| Suspect::new(ClientId::new(id), 0)));
+        if let Some(mut listed) = scope.listed {
+            // Those that went meanwhile.
+            unknown.extend(self.take_unknown(&mut listed).await?);
         }
+        suspects.extend(unknown.into_iter().map(|id| Suspect::new(ClientId::new(id), 0)));
         let settled = self.settle(suspects).await?;
         let mut compared = settled.compared;
         compared.sessions += walked.tally.sessions;
         compared.messages += messages;
-        Ok((settled, FinishedChunk { tally: walked.tally, compared, covered: walked.covered, rest: walked.rest }))
+        let covered = if chunk.scope.listed.is_some() { chunk.scope.clone() } else { walked.covered };
+        Ok((settled, FinishedChunk { tally: walked.tally, compared, covered, rest: walked.rest }))
+    }
+
+    /// Takes the ids out of a list that PostgreSQL does not know.
+    async fn take_unknown(&mut self, listed: &mut Vec<String>) -> Result<Vec<String>, CopyError> {
+        let ids: Vec<&str> = listed.iter().map(String::as_str).collect();
+        let unknown = self.comparer.tables.unknown_of(self.connected().await?, &ids).await?;
+        let is_unknown: HashSet<&String> = unknown.iter().collect();
+        listed.retain(|id| !is_unknown.contains(id));
+        Ok(unknown)
     }
 
     pub(super) async fn connected(&mut self) -> Result<&mut PgConnection, CopyError> {

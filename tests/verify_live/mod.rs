@@ -1,10 +1,10 @@
 //! `verify` while others write, while servers go away, when it is interrupted, and with no more rights than it needs.
 
-//mod faults;
-//mod ids;
-//mod interrupted;
+mod faults;
+mod ids;
+mod interrupted;
 mod moving;
-//mod refused;
+mod refused;
 mod rights;
 mod scan;
 mod soak;
