@@ -24,7 +24,7 @@ use clap_complete::Shell;
 pub use exit::ExitCode;
 pub use failure::Failure;
 
-use crate::config::{ColorChoice, Config, Contradiction, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings, VerifyConfig};
+use crate::config::{ColorChoice, Config, Contradiction, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings, TargetConfig, VerifyConfig};
 use crate::observe::log;
 
 const PROGRAM: &str = "tbmq-migrate";
@@ -37,6 +37,7 @@ enum Action {
     Check(Box<(Config, Vec<Contradiction>)>),
     Migrate(Box<(Config, MigrateConfig)>),
     Verify(Box<(Config, VerifyConfig)>),
+    VerifyRedis(Box<(TargetConfig, VerifyConfig)>),
     Config(Vec<Listed>),
     Completions(Shell),
     Man,
@@ -80,7 +81,13 @@ impl Program {
         let action = match name {
             check::NAME => Action::Check(Box::new((settings.config()?, settings.contradictions().to_vec()))),
             config::NAME => Action::Config(settings.list()?),
-            "verify" => Action::Verify(Box::new((settings.config()?, settings.verify()?))),
+            "verify" => {
+                let verify = settings.verify()?;
+                match verify.redis_only {
+                    true => Action::VerifyRedis(Box::new((settings.target()?, verify))),
+                    false => Action::Verify(Box::new((settings.config()?, verify))),
+                }
+            }
             _ => Action::Migrate(Box::new((settings.config()?, settings.migrate()?))),
         };
         Ok(Self { action, output })
@@ -105,6 +112,7 @@ impl Program {
             Action::Check(settings) => runtime()?.block_on(check::run(settings.0, settings.1)),
             Action::Migrate(settings) => runtime()?.block_on(migrate::run(settings.0, settings.1)),
             Action::Verify(settings) => runtime()?.block_on(verify::run(settings.0, settings.1)),
+            Action::VerifyRedis(settings) => runtime()?.block_on(verify::run_on_redis(settings.0, settings.1)),
         }
     }
 }

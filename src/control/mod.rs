@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use chunk::{Chunk, FinishedChunk};
 pub use error::{ControlError, missing_grants};
-pub use finding::{FindingCounts, Findings};
+pub use finding::{FindingCounts, Findings, append_findings};
 pub use lease::{Lease, Term};
 pub use quarantine::{Quarantine, QuarantinedRow};
 pub use run::{OpenRun, Run, RunKind, RunPlan, RunState};

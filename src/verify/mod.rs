@@ -10,6 +10,7 @@ mod error;
 mod jobs;
 mod part;
 mod preflight;
+mod redis_only;
 mod report;
 mod scan;
 mod settle;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 pub use error::{Problem, VerifyError};
+pub use redis_only::RedisOnly;
 pub use report::Report;
 
 use crate::config::{Config, VerifyConfig};
