@@ -3,6 +3,7 @@
 
 mod cases;
 mod config;
+mod explain;
 mod faults;
 mod layers;
 mod readme;

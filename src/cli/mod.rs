@@ -6,6 +6,7 @@ mod arguments;
 mod completions;
 mod config;
 mod exit;
+mod explain;
 mod failure;
 mod man;
 mod migrate;
@@ -23,7 +24,7 @@ use clap_complete::Shell;
 pub use exit::ExitCode;
 pub use failure::Failure;
 
-use crate::config::{ColorChoice, Config, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings, VerifyConfig};
+use crate::config::{ColorChoice, Config, ExplainConfig, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings, VerifyConfig};
 use crate::observe::log;
 
 const PROGRAM: &str = "tbmq-migrate";
@@ -35,6 +36,7 @@ enum Action {
     Show(String),
     Migrate(Box<(Config, MigrateConfig)>),
     Verify(Box<(Config, VerifyConfig)>),
+    Explain(Box<(Config, ExplainConfig, explain::Subject)>),
     Config(Vec<Listed>),
     Completions(Shell),
     Man,
@@ -78,6 +80,7 @@ impl Program {
         let action = match name {
             config::NAME => Action::Config(settings.list()?),
             "verify" => Action::Verify(Box::new((settings.config()?, settings.verify()?))),
+            explain::NAME => Action::Explain(Box::new((settings.config()?, settings.explain()?, explain::Subject::of(matches)))),
             _ => Action::Migrate(Box::new((settings.config()?, settings.migrate()?))),
         };
         Ok(Self { action, output })
@@ -101,6 +104,7 @@ impl Program {
             Action::Man => man::run(),
             Action::Migrate(settings) => runtime()?.block_on(migrate::run(settings.0, settings.1)),
             Action::Verify(settings) => runtime()?.block_on(verify::run(settings.0, settings.1)),
+            Action::Explain(settings) => runtime()?.block_on(explain::run(settings.0, settings.1, settings.2)),
         }
     }
 }
@@ -117,7 +121,7 @@ fn command() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(arguments::of_every_command())
-        .subcommands([migrate::command(), verify::command(), config::command(), completions::command(), man::command()]);
+        .subcommands([migrate::command(), verify::command(), explain::command(), config::command(), completions::command(), man::command()]);
     with_example(program, EXAMPLE)
 }
 

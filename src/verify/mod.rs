@@ -6,6 +6,7 @@
 //! as equal. Nothing is ever written to a session, and no script runs that could.
 
 mod error;
+mod explain;
 mod jobs;
 mod part;
 mod preflight;
@@ -22,6 +23,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 pub use error::{Problem, VerifyError};
+pub use explain::{Explanation, SeenHead, SeenKey, SeenPayload, SeenRow, SeenString, Side, Standing, explain};
 pub use report::Report;
 
 use crate::config::{Config, VerifyConfig};
