@@ -4,6 +4,7 @@
 //! for that is over. What is shown is P2 and R2, so the differences are those of what is shown. Nothing is written.
 
 mod advice;
+mod leftover;
 mod look;
 mod seen;
 

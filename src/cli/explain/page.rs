@@ -10,6 +10,8 @@ use crate::verify::{Explanation, SeenKey, SeenPayload, SeenString, Standing};
 const NAMES: usize = 16;
 /// Differences that are told one by one; more are in the JSON.
 const MOST_FINDINGS: usize = 200;
+/// Columns of what a reference refers to that is no message.
+const MEMBER: usize = 60;
 /// Digits of milliseconds since the epoch, from 1973 on.
 const SHORTEST_MOMENT: usize = 12;
 
@@ -126,7 +128,9 @@ impl Page {
         let start = format!("{packet_id:>6} {:>9} {date:19} {left:10} ", table::score(key.score));
         let unreferenced = if key.score.is_none() { ", and nothing refers to it" } else { "" };
         let (what, payload) = match (&key.string, &key.member) {
-            (_, Some(member)) => (format!("a reference to \"{}\", no message of the session", EscapedText(member)), None),
+            (_, Some(member)) => {
+                (format!("a reference to \"{}\", no message of the session", beginning(&EscapedText(member).to_string(), MEMBER)), None)
+            }
             (SeenString::Missing, None) => ("a reference; its message is gone".to_owned(), None),
             (SeenString::Other(name), None) => (format!("a {}{unreferenced}", EscapedText(name)), None),
             (SeenString::Unreadable(bytes), None) => (format!("a message that no broker can read, {bytes} bytes{unreferenced}"), None),

@@ -3,7 +3,7 @@
 //! Rows stream as in any comparison, part by part; kept are a few words about the newest ones, and counts. A message that
 //! nothing refers to is looked for by its exact key, for each packet id that there can be.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use sqlx::PgConnection;
 use super::seen::{SeenHead, SeenKey, SeenRow, Side};
 use crate::copy::{Clock, CopyError};
 use crate::model::{
-    ClientId, Comparison, ContextRow, Differences, FoundHead, FoundString, Judgement, KeyKind, LastPacketId, Millis, Outcome, SessionLaw, Tally,
+    ClientId, Comparison, ContextRow, Differences, FoundHead, FoundString, Judgement, LastPacketId, Millis, Outcome, SessionLaw, Tally,
 };
 use crate::source::{ChunkReader, JoinedRow, Scope};
 use crate::target::{FoundPart, Link, PartRequest, Reading, ScoreRange};
-use crate::verify::part::{Kept, Part, Present, Session, present};
+use crate::verify::part::{Kept, Part, Session};
 use crate::verify::settle::{Sides, tell_unknown};
 use crate::verify::walk::Comparer;
 
@@ -26,8 +26,6 @@ const MESSAGES_A_CALL: usize = 100;
 const BYTES_A_CALL: usize = 128 * 1024;
 /// What a row takes beside its payload.
 const ROW_BYTES: usize = 200;
-/// Packet ids that are probed in one call: half a millisecond of the server's time.
-const PROBES_A_CALL: usize = 500;
 
 /// Which messages without a reference are looked for.
 #[derive(Debug, Clone, Copy)]
@@ -70,14 +68,14 @@ pub(super) struct Look {
 }
 
 /// A look under way.
-struct Gathering<'a> {
-    comparer: &'a Comparer,
-    link: &'a Link,
+pub(super) struct Gathering<'a> {
+    pub(super) comparer: &'a Comparer,
+    pub(super) link: &'a Link,
     clock: Clock,
-    question: &'a Question<'a>,
+    pub(super) question: &'a Question<'a>,
     /// Whether Redis is asked: it is, and the session can live there.
     asks_redis: bool,
-    session: Arc<Session>,
+    pub(super) session: Arc<Session>,
     law: SessionLaw,
     /// Which row has a packet id: the highest serial number that can be carried.
     holders: HashMap<i32, i64>,
@@ -88,7 +86,7 @@ struct Gathering<'a> {
     /// Where the part before ended.
     end: Option<i64>,
     digest: DefaultHasher,
-    look: Look,
+    pub(super) look: Look,
 }
 
 impl Look {
@@ -159,7 +157,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    fn client(&self) -> &'a str {
+    pub(super) fn client(&self) -> &'a str {
         self.question.client.as_str()
     }
 
@@ -316,81 +314,6 @@ impl<'a> Gathering<'a> {
         let request = PartRequest { client: self.client(), range: ScoreRange::default(), head: true, values: false };
         reading.add(&self.comparer.target.prefix, &request, strays.iter().copied());
         Ok(self.link.read(&reading).await?)
-    }
-
-    /// Lists the references that no row explains; the packet ids of them.
-    async fn unexplained_references(&mut self) -> Result<HashSet<u16>, CopyError> {
-        let mut referenced = HashSet::new();
-        let prefix = &self.comparer.target.prefix;
-        if self.look.references.is_none() || self.look.head.set_of_other_type.is_some() {
-            return Ok(referenced);
-        }
-        let mut skip = 0;
-        loop {
-            let page = self.link.references(prefix, self.client(), ScoreRange::default(), skip).await?;
-            if page.is_empty() {
-                return Ok(referenced);
-            }
-            skip += page.len();
-            for (member, score) in page {
-                match prefix.parse(&member) {
-                    Some((id, KeyKind::Message(packet_id))) if id.as_str() == self.client() => {
-                        if !self.explains(packet_id) {
-                            referenced.insert(packet_id);
-                            self.list(packet_id).await?;
-                        }
-                    }
-                    _ => {
-                        self.look.unexplained += 1;
-                        if self.look.unexplained_keys.len() < self.question.most_rows {
-                            self.look.unexplained_keys.push(SeenKey::strange(&member, score));
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn explains(&self, packet_id: u16) -> bool {
-        self.session.whole().explains(packet_id)
-    }
-
-    /// Counts a key that no row explains, and reads it where it is listed: one a call, since its size is not known.
-    async fn list(&mut self, packet_id: u16) -> Result<(), CopyError> {
-        self.look.unexplained += 1;
-        if self.look.unexplained_keys.len() >= self.question.most_rows {
-            return Ok(());
-        }
-        let mut reading = Reading::default();
-        let request = PartRequest { client: self.client(), range: ScoreRange::default(), head: false, values: true };
-        reading.add(&self.comparer.target.prefix, &request, std::iter::once(packet_id));
-        let parts = self.link.read(&reading).await?;
-        let messages = parts.iter().flat_map(FoundPart::messages);
-        self.look.unexplained_keys.extend(messages.map(|message| SeenKey::new(packet_id, &message, self.comparer.tolerance.show_payload)));
-        Ok(())
-    }
-
-    /// Looks for messages that neither a reference nor a row leads to.
-    async fn strays(&mut self, referenced: &HashSet<u16>, mut comparison: Option<&mut Comparison>) -> Result<(), CopyError> {
-        let all: Vec<u16> = match self.question.strays {
-            Strays::All => (1..=u16::MAX).collect(),
-            Strays::These(some) => some.to_vec(),
-        };
-        let asked: Vec<u16> = all.into_iter().filter(|packet_id| !referenced.contains(packet_id) && !self.explains(*packet_id)).collect();
-        for some in asked.chunks(PROBES_A_CALL) {
-            self.comparer.target.check_stop()?;
-            for (found, &packet_id) in present(self.comparer, self.link, self.client(), some.iter().copied()).await?.iter().zip(some) {
-                match (found, &mut comparison) {
-                    (Present::Not | Present::Message { is_referenced: true }, _) => continue,
-                    (Present::Message { is_referenced: false }, Some(comparison)) => comparison.extra(packet_id, None),
-                    (Present::Other(name), Some(comparison)) => comparison.foreign_message(packet_id, name),
-                    (Present::Message { .. } | Present::Other(_), None) => {}
-                }
-                self.look.strays.push(packet_id);
-                self.list(packet_id).await?;
-            }
-        }
-        Ok(())
     }
 }
 
