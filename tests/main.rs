@@ -4,6 +4,7 @@
 mod cases;
 mod check;
 mod config;
+mod explain;
 mod faults;
 mod layers;
 mod readme;

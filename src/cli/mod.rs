@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod config;
 mod exit;
+mod explain;
 mod failure;
 mod man;
 mod migrate;
@@ -24,7 +25,9 @@ use clap_complete::Shell;
 pub use exit::ExitCode;
 pub use failure::Failure;
 
-use crate::config::{ColorChoice, Config, Contradiction, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings, TargetConfig, VerifyConfig};
+use crate::config::{
+    ColorChoice, Config, Contradiction, ExplainConfig, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings, TargetConfig, VerifyConfig,
+};
 use crate::observe::log;
 
 const PROGRAM: &str = "tbmq-migrate";
@@ -38,6 +41,7 @@ enum Action {
     Migrate(Box<(Config, MigrateConfig)>),
     Verify(Box<(Config, VerifyConfig)>),
     VerifyRedis(Box<(TargetConfig, VerifyConfig)>),
+    Explain(Box<(Config, ExplainConfig, explain::Subject)>),
     Config(Vec<Listed>),
     Completions(Shell),
     Man,
@@ -88,6 +92,7 @@ impl Program {
                     false => Action::Verify(Box::new((settings.config()?, verify))),
                 }
             }
+            explain::NAME => Action::Explain(Box::new((settings.config()?, settings.explain()?, explain::Subject::of(matches)))),
             _ => Action::Migrate(Box::new((settings.config()?, settings.migrate()?))),
         };
         Ok(Self { action, output })
@@ -113,6 +118,7 @@ impl Program {
             Action::Migrate(settings) => runtime()?.block_on(migrate::run(settings.0, settings.1)),
             Action::Verify(settings) => runtime()?.block_on(verify::run(settings.0, settings.1)),
             Action::VerifyRedis(settings) => runtime()?.block_on(verify::run_on_redis(settings.0, settings.1)),
+            Action::Explain(settings) => runtime()?.block_on(explain::run(settings.0, settings.1, settings.2)),
         }
     }
 }
@@ -129,7 +135,15 @@ fn command() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(arguments::of_every_command())
-        .subcommands([check::command(), migrate::command(), verify::command(), config::command(), completions::command(), man::command()]);
+        .subcommands([
+            check::command(),
+            migrate::command(),
+            verify::command(),
+            explain::command(),
+            config::command(),
+            completions::command(),
+            man::command(),
+        ]);
     with_example(program, EXAMPLE)
 }
 

@@ -7,6 +7,7 @@
 
 mod balance;
 mod error;
+mod explain;
 mod jobs;
 mod part;
 mod preflight;
@@ -25,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 pub use error::{Problem, VerifyError};
+pub use explain::{Explanation, SeenHead, SeenKey, SeenPayload, SeenRow, SeenString, Side, Standing, explain};
 pub use redis_only::RedisOnly;
 pub use report::Report;
 
