@@ -9,6 +9,7 @@ mod faults;
 mod layers;
 mod readme;
 mod real_rows;
+mod redis_only;
 mod refusals;
 mod rules;
 mod runs;
