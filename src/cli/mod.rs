@@ -9,6 +9,7 @@ mod exit;
 mod failure;
 mod man;
 mod migrate;
+mod repair;
 mod report;
 mod signals;
 mod stdout;
@@ -23,7 +24,7 @@ use clap_complete::Shell;
 pub use exit::ExitCode;
 pub use failure::Failure;
 
-use crate::config::{ColorChoice, Config, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings, VerifyConfig};
+use crate::config::{ColorChoice, Config, Layers, Listed, MigrateConfig, OutputConfig, RepairConfig, Setting, Settings, VerifyConfig};
 use crate::observe::log;
 
 const PROGRAM: &str = "tbmq-migrate";
@@ -35,6 +36,7 @@ enum Action {
     Show(String),
     Migrate(Box<(Config, MigrateConfig)>),
     Verify(Box<(Config, VerifyConfig)>),
+    Repair(Box<(Config, RepairConfig)>),
     Config(Vec<Listed>),
     Completions(Shell),
     Man,
@@ -78,6 +80,7 @@ impl Program {
         let action = match name {
             config::NAME => Action::Config(settings.list()?),
             "verify" => Action::Verify(Box::new((settings.config()?, settings.verify()?))),
+            "repair" => Action::Repair(Box::new((settings.config()?, settings.repair()?))),
             _ => Action::Migrate(Box::new((settings.config()?, settings.migrate()?))),
         };
         Ok(Self { action, output })
@@ -101,6 +104,7 @@ impl Program {
             Action::Man => man::run(),
             Action::Migrate(settings) => runtime()?.block_on(migrate::run(settings.0, settings.1)),
             Action::Verify(settings) => runtime()?.block_on(verify::run(settings.0, settings.1)),
+            Action::Repair(settings) => runtime()?.block_on(repair::run(settings.0, settings.1)),
         }
     }
 }
@@ -117,7 +121,7 @@ fn command() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(arguments::of_every_command())
-        .subcommands([migrate::command(), verify::command(), config::command(), completions::command(), man::command()]);
+        .subcommands([migrate::command(), verify::command(), repair::command(), config::command(), completions::command(), man::command()]);
     with_example(program, EXAMPLE)
 }
 

@@ -78,19 +78,24 @@ impl ControlError {
         }
     }
 
+    /// What the owner has to grant, where the schema cannot be made or brought up to date.
+    pub fn grants(&self) -> Option<String> {
+        let Self::Prepare { database, role, exists, .. } = self else { return None };
+        let (database, role) = (crate::source::quoted(database), crate::source::quoted(role));
+        Some(match exists {
+            false => format!("as the owner of the database: grant create on database {database} to {role};"),
+            true => format!(
+                "as the role that made the schema, or as a superuser: grant usage, create on schema tbmq_migrate to {role}; \
+                 grant select, insert, update, delete on all tables in schema tbmq_migrate to {role}; grant create on database {database} to {role};"
+            ),
+        })
+    }
+
     /// What a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Prepare { database, role, exists, .. } => {
-                let (database, role) = (crate::source::quoted(database), crate::source::quoted(role));
-                let grants = match exists {
-                    false => format!("as the owner of the database: grant create on database {database} to {role};"),
-                    true => format!(
-                        "as the role that made the schema, or as a superuser: grant usage, create on schema tbmq_migrate to {role}; \
-                         grant select, insert, update, delete on all tables in schema tbmq_migrate to {role}; grant create on database {database} to {role};"
-                    ),
-                };
-                Some(format!("{grants} or run with --stateless, which cannot go on after an interruption"))
+            Self::Prepare { .. } => {
+                self.grants().map(|grants| format!("{grants} or run with --stateless, which cannot go on after an interruption"))
             }
             Self::Statement { .. } => None,
             Self::File(_) => Some("check the disk, then run the same command again: it goes on where it was".to_owned()),

@@ -8,6 +8,7 @@ mod error;
 mod finding;
 mod lease;
 mod quarantine;
+mod repair;
 mod run;
 mod sums;
 mod work;

@@ -9,6 +9,7 @@ mod error;
 mod jobs;
 mod part;
 mod preflight;
+mod repair;
 mod report;
 mod scan;
 mod settle;
@@ -22,6 +23,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 pub use error::{Problem, VerifyError};
+pub use repair::{Fate, Left, Named, Plan, Planned, Repair, RepairReport, Unequal};
 pub use report::Report;
 
 use crate::config::{Config, VerifyConfig};

@@ -9,7 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::walk::Comparer;
 use crate::copy::{Clock, CopyError};
-use crate::model::{Carriable, ClientId, Comparison, FoundString, KeyKind, LastPacketId, Life, Millis, PacketId, Score, Tolerance, WantedMessage};
+use crate::model::{
+    Carriable, ClientId, Comparison, FoundString, KeyKind, LastPacketId, Life, Millis, PacketId, Score, Tally, Tolerance, WantedMessage,
+};
 use crate::source::JoinedRow;
 use crate::target::{FoundPart, Link, PartRequest, Reading, ScoreRange};
 
@@ -44,6 +46,10 @@ pub(super) struct Whole {
     extras: Vec<(u16, f64)>,
     /// What its rows were.
     pub rows: u64,
+    /// What became of its rows, by the law alone.
+    pub tally: Tally,
+    /// Its last packet id by the law.
+    pub last_packet_id: Option<LastPacketId>,
 }
 
 /// Some rows of a session and the range that they cover.
