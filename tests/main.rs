@@ -8,6 +8,7 @@ mod layers;
 mod readme;
 mod real_rows;
 mod refusals;
+mod repair;
 mod rules;
 mod runs;
 mod scripts;
