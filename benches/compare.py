@@ -1,4 +1,4 @@
-"""Measures `tbmq-migrate migrate` beside the floor of its two servers, on the same rows, in the same minutes.
+"""Measures `tbmq-migrate migrate` and `verify` beside the floor of its two servers, on the same rows, in the same minutes.
 
 scripts/bench starts the servers and this program; benches/README.md explains the method. Each shape is written once, in one
 loop, both as rows for PostgreSQL and as the Redis commands that a perfect copy would send. Then, round by round:
@@ -6,6 +6,7 @@ loop, both as rows for PostgreSQL and as the Redis commands that a perfect copy 
   floor    redis-cli --pipe feeds those commands to an empty Redis: SET … PXAT and ZADD a message, SET a session
   read     psql copies the rows out in binary form and throws them away
   migrate  the tool, from the same rows to an empty Redis, without a control schema of an earlier run
+  verify   the tool, comparing at the full level what it has just copied: everything must be equal
 
 A round counts only if Redis holds the right number of keys afterwards, and the right content in a sample of them.
 """
@@ -258,15 +259,24 @@ def read(servers, _data):
 
 
 def migrate(servers, options, data):
-    command = [options.tool, "migrate", "--json", "--message-limit", str(PACKET_IDS)]
+    return told(servers, options, data, "migrate", "messages_migrated")
+
+
+def verify(servers, options, data):
+    return told(servers, options, data, "verify", "messages_compared")
+
+
+def told(servers, options, data, subcommand, figure):
+    """One call of the tool, which must tell all messages in that figure of its report."""
+    command = [options.tool, subcommand, "--json", "--message-limit", str(PACKET_IDS)]
     if options.jobs:
         command += ["--jobs", str(options.jobs)]
     report = f"{os.environ['WORK_DIR']}/report.json"
     cost = measured(servers, [(command, os.devnull)], report)
     with open(report, encoding="utf-8") as text:
-        told = json.load(text)["messages_migrated"]
-    if told != data.load.messages:
-        raise Failure(f"{data.load.name}: the tool tells {told} messages, expected {data.load.messages}")
+        count = json.load(text)[figure]
+    if count != data.load.messages:
+        raise Failure(f"{data.load.name}: {subcommand} tells {count} messages, expected {data.load.messages}")
     return cost
 
 
@@ -333,10 +343,12 @@ def run_load(servers, options, load, owners):
     steps = {"floor": lambda: floor(servers, data), "read": lambda: read(servers, data)}
     if not options.without_tool:
         steps["migrate"] = lambda: migrate(servers, options, data)
+        steps["verify"] = lambda: verify(servers, options, data)
     costs = {name: [] for name in steps}
     for number in range(options.rounds):
         for name, step in steps.items():
-            servers.empty()
+            if name != "verify":  # it compares what the copy has left
+                servers.empty()
             costs[name].append(step())
             if name != "read":
                 data.check(servers)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What each layer may use beside itself. A layer that is not here may use nothing, so a further one must be put in its place first.
-const BELOW: [(&str, &[&str]); 12] = [
+const BELOW: [(&str, &[&str]); 13] = [
     ("model", &[]),
     ("config", &["model"]),
     ("observe", &["config", "model"]),
@@ -13,10 +13,11 @@ const BELOW: [(&str, &[&str]); 12] = [
     ("control", &["source", "target", "config", "observe", "model"]),
     ("copy", &["control", "source", "target", "config", "observe", "model"]),
     ("migrate", &["copy", "control", "source", "target", "config", "observe", "model"]),
+    ("check", &["copy", "control", "source", "target", "config", "observe", "model"]),
     ("dual_write", &["copy", "control", "source", "target", "config", "observe", "model"]),
     ("verify", &["copy", "control", "source", "target", "config", "observe", "model"]),
-    ("cutover", &["migrate", "dual_write", "verify", "copy", "control", "source", "target", "config", "observe", "model"]),
-    ("cli", &["cutover", "migrate", "dual_write", "verify", "copy", "control", "source", "target", "config", "observe", "model"]),
+    ("cutover", &["check", "migrate", "dual_write", "verify", "copy", "control", "source", "target", "config", "observe", "model"]),
+    ("cli", &["cutover", "check", "migrate", "dual_write", "verify", "copy", "control", "source", "target", "config", "observe", "model"]),
 ];
 
 /// The folders in which a library may be named.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 mod cases;
+mod check;
 mod config;
 mod faults;
 mod layers;

@@ -3,6 +3,7 @@
 //! The words of the commands are in their files; the options are rows of the table in `config`. clap ends here.
 
 mod arguments;
+mod check;
 mod completions;
 mod config;
 mod exit;
@@ -24,16 +25,17 @@ use clap_complete::Shell;
 pub use exit::ExitCode;
 pub use failure::Failure;
 
-use crate::config::{ColorChoice, Config, Layers, Listed, MigrateConfig, OutputConfig, RepairConfig, Setting, Settings, VerifyConfig};
+use crate::config::{ColorChoice, Config, Contradiction, Layers, Listed, MigrateConfig, OutputConfig, RepairConfig, Setting, Settings, VerifyConfig};
 use crate::observe::log;
 
 const PROGRAM: &str = "tbmq-migrate";
-const EXAMPLE: &[&str] = &["tbmq-migrate config --tbmq-env tb-mqtt-broker.env", "tbmq-migrate migrate --tbmq-env tb-mqtt-broker.env"];
+const EXAMPLE: &[&str] = &["tbmq-migrate check --tbmq-env tb-mqtt-broker.env", "tbmq-migrate migrate --tbmq-env tb-mqtt-broker.env"];
 
 /// A command with everything that it needs.
 enum Action {
     /// A text that clap made: `--help`, `--version`.
     Show(String),
+    Check(Box<(Config, Vec<Contradiction>)>),
     Migrate(Box<(Config, MigrateConfig)>),
     Verify(Box<(Config, VerifyConfig)>),
     Repair(Box<(Config, RepairConfig)>),
@@ -78,6 +80,7 @@ impl Program {
         let settings = Settings::load(options, lookup)?;
         let output = Some(settings.output()?);
         let action = match name {
+            check::NAME => Action::Check(Box::new((settings.config()?, settings.contradictions().to_vec()))),
             config::NAME => Action::Config(settings.list()?),
             "verify" => Action::Verify(Box::new((settings.config()?, settings.verify()?))),
             "repair" => Action::Repair(Box::new((settings.config()?, settings.repair()?))),
@@ -102,6 +105,7 @@ impl Program {
             Action::Config(list) => config::run(&list, json),
             Action::Completions(shell) => completions::run(shell),
             Action::Man => man::run(),
+            Action::Check(settings) => runtime()?.block_on(check::run(settings.0, settings.1)),
             Action::Migrate(settings) => runtime()?.block_on(migrate::run(settings.0, settings.1)),
             Action::Verify(settings) => runtime()?.block_on(verify::run(settings.0, settings.1)),
             Action::Repair(settings) => runtime()?.block_on(repair::run(settings.0, settings.1)),
@@ -121,7 +125,15 @@ fn command() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(arguments::of_every_command())
-        .subcommands([migrate::command(), verify::command(), repair::command(), config::command(), completions::command(), man::command()]);
+        .subcommands([
+            check::command(),
+            migrate::command(),
+            verify::command(),
+            repair::command(),
+            config::command(),
+            completions::command(),
+            man::command(),
+        ]);
     with_example(program, EXAMPLE)
 }
 

@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::report::grouped;
 use super::{arguments, report, signals, stdout, verify, with_example};
 use crate::config::{Command, Config, RepairConfig};
-use crate::control::ControlError;
+use crate::control::{ControlError, missing_grants};
 use crate::observe::progress::{Progress, Sample};
 use crate::verify::{Fate, Named, Plan, Planned, Problem, Repair, RepairReport, VerifyError};
 
@@ -144,7 +144,7 @@ fn words(fate: &Fate) -> String {
 /// An error of a repair with its exit code and hint: unlike a comparison it needs the control schema, and may be run again.
 fn failure(error: VerifyError) -> Failure {
     let hint = match &error {
-        VerifyError::Refused(Problem::Control(control @ ControlError::Prepare { .. })) => control.grants(),
+        VerifyError::Refused(Problem::Control(ControlError::Prepare { database, role, exists, .. })) => Some(missing_grants(database, role, *exists)),
         VerifyError::Interrupted { .. } => Some("run the same command again: what is done already is done once more".to_owned()),
         VerifyError::Refused(_) | VerifyError::Stuck { .. } => return verify::failure(error),
     };

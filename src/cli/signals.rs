@@ -8,6 +8,11 @@ use super::failure::Failure;
 
 /// The first SIGINT or SIGTERM lets what is in flight end; the second one ends the process at once.
 pub(super) fn stop_on_signals(stop: CancellationToken) -> Result<(), Failure> {
+    stop_with_notice(stop, "stopping at the next session border")
+}
+
+/// The same with what the person is told to be waiting for.
+pub(super) fn stop_with_notice(stop: CancellationToken, notice: &'static str) -> Result<(), Failure> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(anyhow::Error::from)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(anyhow::Error::from)?;
     tokio::spawn(async move {
@@ -19,7 +24,7 @@ pub(super) fn stop_on_signals(stop: CancellationToken) -> Result<(), Failure> {
             if stop.is_cancelled() {
                 std::process::exit(i32::from(ExitCode::Interrupted.number()));
             }
-            tracing::warn!("stopping at the next session border; a second signal stops at once");
+            tracing::warn!("{notice}; a second signal stops at once");
             stop.cancel();
         }
     });

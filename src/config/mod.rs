@@ -4,6 +4,7 @@
 //! a wrong path is told before anything starts.
 
 mod address;
+mod contradiction;
 mod error;
 mod file;
 mod layers;
@@ -21,6 +22,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 pub use address::AddressProblem;
+pub use contradiction::Contradiction;
 pub use error::{ConfigError, Problem};
 pub use layers::{Given, Layers};
 pub use listing::{Listed, is_listed};
@@ -65,6 +67,7 @@ pub struct TargetConfig {
 pub struct Settings {
     layers: Layers,
     log_directives: Option<String>,
+    contradictions: Vec<Contradiction>,
 }
 
 impl Settings {
@@ -73,14 +76,19 @@ impl Settings {
     /// # Errors
     /// A file that cannot be read or has something in it that is no setting; a variable that is not text.
     pub fn load(options: Layers, lookup: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, ConfigError> {
-        let mut layers = options.over(Layers::from_environment(lookup)?);
+        let environment = Layers::from_environment(lookup)?;
+        let mut layers = options.over(environment.clone());
+        let mut file = Layers::default();
         if let Some(path) = layers.path(Setting::Config)? {
-            layers = layers.over(file::read(&path)?);
+            file = file::read(&path)?;
+            layers = layers.over(file.clone());
         }
-        let broker = tbmq_env::BrokerSettings::read(layers.texts(Setting::TbmqEnv)?.iter().map(Path::new))?;
-        let broker = broker.layer(&layers)?;
+        let broker_file = tbmq_env::BrokerSettings::read(layers.texts(Setting::TbmqEnv)?.iter().map(Path::new))?;
+        let broker = broker_file.layer(&layers)?;
+        // An address of the broker that is not used need not be one that could be.
+        let contradictions = contradiction::find(&layers, &[&environment, &file], broker_file.layer(&Layers::default()).ok().as_ref());
         let log_directives = lookup(LOG_VARIABLE).map(|value| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty());
-        Ok(Self { layers: layers.over(broker).over(Layers::defaults()), log_directives })
+        Ok(Self { layers: layers.over(broker).over(Layers::defaults()), log_directives, contradictions })
     }
 
     /// What is printed, and how.
@@ -142,6 +150,11 @@ impl Settings {
     /// A value that cannot be used.
     pub fn explain(&self) -> Result<ExplainConfig, ConfigError> {
         ExplainConfig::read(&self.layers)
+    }
+
+    /// Where layers disagree on what must be the broker's own setting.
+    pub fn contradictions(&self) -> &[Contradiction] {
+        &self.contradictions
     }
 
     /// Every setting as it may be shown, checked as far as it is set.

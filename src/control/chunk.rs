@@ -39,7 +39,7 @@ pub struct FinishedChunk {
 
 impl Control {
     /// Takes the next chunk: an open one, or one whose worker is dead, or one of this worker that is not in `held` (the
-    /// reply to its claim was lost). Nobody else gets it. `None`: nothing is to be had at this moment.
+    /// reply to its claim was lost). Nobody else gets it. What is about Redis alone comes when everything else is done. `None`: nothing is to be had at this moment.
     ///
     /// # Errors
     /// A failed statement.
@@ -52,6 +52,8 @@ impl Control {
                      where id = (
                          select c.id from tbmq_migrate.chunk c where c.run_id = $1
                            and exists (select from tbmq_migrate.run r where r.id = $1 and r.state in ('copying', 'finishing'))
+                           and (c.part <> 'target_only'
+                             or not exists (select from tbmq_migrate.chunk o where o.run_id = $1 and o.id <> c.id and o.state <> 'done'))
                            and (c.state = 'open' or c.state = 'claimed' and (
                              c.worker_id = $2 and not c.id = any($3)
                              or c.worker_id is null

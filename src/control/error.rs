@@ -78,24 +78,11 @@ impl ControlError {
         }
     }
 
-    /// What the owner has to grant, where the schema cannot be made or brought up to date.
-    pub fn grants(&self) -> Option<String> {
-        let Self::Prepare { database, role, exists, .. } = self else { return None };
-        let (database, role) = (crate::source::quoted(database), crate::source::quoted(role));
-        Some(match exists {
-            false => format!("as the owner of the database: grant create on database {database} to {role};"),
-            true => format!(
-                "as the role that made the schema, or as a superuser: grant usage, create on schema tbmq_migrate to {role}; \
-                 grant select, insert, update, delete on all tables in schema tbmq_migrate to {role}; grant create on database {database} to {role};"
-            ),
-        })
-    }
-
     /// What a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Prepare { .. } => {
-                self.grants().map(|grants| format!("{grants} or run with --stateless, which cannot go on after an interruption"))
+            Self::Prepare { database, role, exists, .. } => {
+                Some(format!("{} or run with --stateless, which cannot go on after an interruption", missing_grants(database, role, *exists)))
             }
             Self::Statement { .. } => None,
             Self::File(_) => Some("check the disk, then run the same command again: it goes on where it was".to_owned()),
@@ -108,5 +95,17 @@ impl ControlError {
             }
             Self::LeaseLost { .. } => Some("another process may go on with the run; when none does, run the same command again".to_owned()),
         }
+    }
+}
+
+/// The statements that let a role make the schema `tbmq_migrate`, or use the one that another role made, and who runs them.
+pub fn missing_grants(database: &str, role: &str, exists: bool) -> String {
+    let (database, role) = (crate::source::quoted(database), crate::source::quoted(role));
+    match exists {
+        false => format!("as the owner of the database: grant create on database {database} to {role};"),
+        true => format!(
+            "as the role that made the schema, or as a superuser: grant usage, create on schema tbmq_migrate to {role}; \
+             grant select, insert, update, delete on all tables in schema tbmq_migrate to {role}; grant create on database {database} to {role};"
+        ),
     }
 }

@@ -6,6 +6,7 @@
 mod chunk;
 mod error;
 mod finding;
+mod journal;
 mod lease;
 mod quarantine;
 mod repair;
@@ -24,7 +25,7 @@ use sqlx::{Connection as _, PgConnection, PgPool};
 use tokio_util::sync::CancellationToken;
 
 pub use chunk::{Chunk, FinishedChunk};
-pub use error::ControlError;
+pub use error::{ControlError, missing_grants};
 pub use finding::{FindingCounts, Findings};
 pub use lease::{Lease, Term};
 pub use quarantine::{Quarantine, QuarantinedRow};
@@ -74,6 +75,18 @@ impl Control {
         .fetch_one(connection)
         .await
         .map_err(ControlError::statement("looking for the schema tbmq_migrate"))
+    }
+
+    /// The number of a copy that has not ended, where the schema and the right to read it are there.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn unfinished_run(connection: &mut PgConnection) -> Result<Option<i64>, ControlError> {
+        sqlx::query_scalar("select id from tbmq_migrate.run where command = 'migrate' and state in ('copying', 'finishing') limit 1")
+            .persistent(false)
+            .fetch_optional(connection)
+            .await
+            .map_err(ControlError::statement("looking for an unfinished run"))
     }
 
     /// Makes the schema where it is missing. Statements are tried again for `retry_limit` when the server goes away, and for

@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 
 use super::{Chunk, Control, ControlError, FindingCounts, Findings, FinishedChunk, Quarantine, RunState};
 use crate::model::{Compared, Tally};
-use crate::source::PlannedChunk;
+use crate::source::{Part, PlannedChunk};
 use crate::target::NotedChunk;
 
 /// The chunks of a run.
@@ -74,6 +74,12 @@ impl MemoryWork {
 }
 
 impl MemoryState {
+    /// What is about Redis alone comes when everything else is done.
+    fn take(&mut self) -> Option<Chunk> {
+        let next = self.open.iter().position(|chunk| chunk.scope.part != Part::TargetOnly || (self.claimed == 0 && self.open.len() == 1))?;
+        self.open.remove(next)
+    }
+
     fn push(&mut self, scope: crate::source::Scope, attempts: i32) {
         self.last_id += 1;
         self.open.push_back(Chunk { id: self.last_id, scope, attempts });
@@ -98,13 +104,13 @@ impl Work {
             }
             Self::Memory(work) => {
                 let mut state = work.state();
-                Ok(match state.open.pop_front() {
+                Ok(match state.take() {
                     Some(mut chunk) => {
                         chunk.attempts += 1;
                         state.claimed += 1;
                         Next::Chunk(chunk)
                     }
-                    None if state.claimed > 0 => Next::Wait,
+                    None if state.claimed > 0 || !state.open.is_empty() => Next::Wait,
                     None => Next::Over,
                 })
             }

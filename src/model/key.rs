@@ -87,6 +87,15 @@ impl KeyPrefix {
     }
 }
 
+/// What stands before the id in a key that ends as one of a session does, whatever prefix it is under: the text up to the
+/// first `{`. `None` for every other key, and for one that is not UTF-8.
+pub fn prefix_of(key: &[u8]) -> Option<KeyPrefix> {
+    let text = std::str::from_utf8(key).ok()?;
+    let (prefix, _) = text.split_once('{')?;
+    let prefix = KeyPrefix::new(prefix);
+    prefix.parse(key).is_some().then_some(prefix)
+}
+
 /// The slot of a single key, whatever it is.
 pub fn slot_of_key(key: &[u8]) -> u16 {
     hash_slot(hash_tag(key).unwrap_or(key))

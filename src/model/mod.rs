@@ -24,7 +24,7 @@ pub use deadline::{Life, Millis, PacketType};
 pub use digest::digest_of;
 pub use finding::{Finding, FindingKind};
 pub use identifier::{ClientId, EscapedText, LastPacketId, PacketId, Score, SerialNumber};
-pub use key::{KeyKind, KeyPrefix, SLOTS, slot_of_key};
+pub use key::{KeyKind, KeyPrefix, SLOTS, prefix_of, slot_of_key};
 pub use message::{Carriable, Content, Encoder};
 pub use outcome::{Compared, Outcome, QuarantineReason, Tally};
 pub use row::{ContextRow, MessageRow};

@@ -42,6 +42,8 @@ impl Table {
 pub struct Server {
     /// As the server names it, such as `15.18`.
     pub version: String,
+    /// The same as a number, such as 150018.
+    pub version_number: i32,
     /// A standby takes no writes, so it can hold no progress.
     pub in_recovery: bool,
     /// The role that is logged in.
@@ -58,11 +60,21 @@ const CONTEXT_COLUMNS: [&str; 3] = ["client_id", "last_serial_number", "last_pac
 const OLDEST_VERSION: i32 = 120_000;
 
 impl Server {
-    /// Asks the server who it is.
+    /// Asks the server who it is, and refuses one that is too old.
     ///
     /// # Errors
     /// [`SourceError::TooOld`] below PostgreSQL 12.
     pub async fn read(connection: &mut PgConnection) -> Result<Self, SourceError> {
+        let server = Self::observe(connection).await?;
+        server.check()?;
+        Ok(server)
+    }
+
+    /// Asks the server who it is, of whatever age.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn observe(connection: &mut PgConnection) -> Result<Self, SourceError> {
         let row = sqlx::query(
             "select current_setting('server_version_num')::int4, split_part(current_setting('server_version'), ' ', 1),
                     pg_is_in_recovery(), current_user::text, current_database()::text",
@@ -71,11 +83,15 @@ impl Server {
         .fetch_one(connection)
         .await
         .map_err(SourceError::statement("asking for the server's version"))?;
-        let version: String = row.get(1);
-        if row.get::<i32, _>(0) < OLDEST_VERSION {
-            return Err(SourceError::TooOld { version });
-        }
-        Ok(Self { version, in_recovery: row.get(2), role: row.get(3), database: row.get(4) })
+        Ok(Self { version: row.get(1), version_number: row.get(0), in_recovery: row.get(2), role: row.get(3), database: row.get(4) })
+    }
+
+    /// Whether the statements here mean on it what they should.
+    ///
+    /// # Errors
+    /// [`SourceError::TooOld`] below PostgreSQL 12.
+    pub fn check(&self) -> Result<(), SourceError> {
+        if self.version_number < OLDEST_VERSION { Err(SourceError::TooOld { version: self.version.clone() }) } else { Ok(()) }
     }
 }
 
@@ -104,11 +120,28 @@ impl Tables {
     /// # Errors
     /// A missing table or column, a missing right to read, and a text index that may be out of order.
     pub async fn read(connection: &mut PgConnection, source: &Source) -> Result<Self, SourceError> {
+        let [messages, contexts] = Self::find(connection, source).await?;
+        Self::of(connection, messages?, contexts?).await
+    }
+
+    /// `device_publish_msg` and `device_session_ctx`, each as it is or with what is wrong with it.
+    ///
+    /// # Errors
+    /// A schema that the role may not look into.
+    pub async fn find(connection: &mut PgConnection, source: &Source) -> Result<[Result<Table, SourceError>; 2], SourceError> {
         if let Some(schema) = source.schema() {
             check_usage(connection, schema).await?;
         }
-        let mut messages = Table::read(connection, source, "device_publish_msg", &MESSAGE_COLUMNS).await?;
-        let mut contexts = Table::read(connection, source, "device_session_ctx", &CONTEXT_COLUMNS).await?;
+        let messages = Table::read(connection, source, "device_publish_msg", &MESSAGE_COLUMNS).await;
+        let contexts = Table::read(connection, source, "device_session_ctx", &CONTEXT_COLUMNS).await;
+        Ok([messages, contexts])
+    }
+
+    /// The two tables with the order in which they are read.
+    ///
+    /// # Errors
+    /// A text index that may be out of order.
+    pub async fn of(connection: &mut PgConnection, mut messages: Table, mut contexts: Table) -> Result<Self, SourceError> {
         let names = [messages.name.clone(), contexts.name.clone()];
         for table in [&mut messages, &mut contexts] {
             table.collation = Table::collation(connection, table.oid, &table.name, &names).await?;
@@ -334,13 +367,13 @@ impl Tables {
         self.sample.map(|share| format!("('x' || left(md5({column}), 8))::bit(32)::bigint % 10000 < {share}"))
     }
 
-    /// The transactions that may have written to the tables and have not ended yet.
+    /// The transactions that may have written to the tables and have not ended yet, each by a name of its own with its pid.
     ///
     /// # Errors
     /// A failed statement.
     pub async fn writers(&self, connection: &mut PgConnection) -> Result<Vec<String>, SourceError> {
         sqlx::query_scalar(
-            "select distinct virtualtransaction from pg_locks where locktype = 'relation' and relation = any($1::oid[]) and mode = 'RowExclusiveLock'
+            "select distinct virtualtransaction || coalesce(' (pid ' || pid || ')', ' (prepared)') from pg_locks where locktype = 'relation' and relation = any($1::oid[]) and mode = 'RowExclusiveLock'
                  and granted and database = (select oid from pg_database where datname = current_database())",
         )
         .persistent(false)
@@ -359,7 +392,7 @@ impl Tables {
         sqlx::query_scalar(AssertSqlSafe(sql)).persistent(false).fetch_one(connection).await.map_err(SourceError::statement("looking for rows"))
     }
 
-    fn oids(&self) -> Vec<sqlx::postgres::types::Oid> {
+    pub(super) fn oids(&self) -> Vec<sqlx::postgres::types::Oid> {
         [self.messages.oid, self.contexts.oid].map(sqlx::postgres::types::Oid).to_vec()
     }
 }

@@ -55,6 +55,17 @@ impl<'c> ChunkReader<'c> {
         Ok(Self { connection, tables })
     }
 
+    /// The same for a glance at a server that others work on: no statement runs for longer than some seconds.
+    ///
+    /// # Errors
+    /// A failed statement.
+    pub async fn begin_glance(connection: &'c mut PgConnection, tables: &'c Tables) -> Result<Self, SourceError> {
+        let reader = Self::begin(connection, tables).await?;
+        let limit = sqlx::raw_sql("set local statement_timeout = '10s'").execute(&mut *reader.connection);
+        answered("taking a snapshot", limit).await?;
+        Ok(reader)
+    }
+
     /// The rows of the scope, by falling client id and falling serial number.
     pub fn messages(&mut self, scope: &Scope) -> Rows<'_> {
         self.rows(&self.tables.message_sql(scope), scope)

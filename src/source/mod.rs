@@ -6,6 +6,7 @@ mod connection;
 mod error;
 mod plan;
 mod range;
+mod survey;
 
 pub use catalogue::{Server, Table, Tables, WriteCount};
 pub use chunk::{ChunkReader, JoinedRow, LoneContext, Rows};
@@ -13,3 +14,6 @@ pub use connection::Source;
 pub use error::{SourceError, consequence_of, quoted};
 pub use plan::{PlannedChunk, plan_listed};
 pub use range::{Part, Scope};
+pub use survey::{
+    Activity, Borders, Capture, ControlSchema, Exact, Named, OpenTransaction, Publication, Role, Settings, SourceFacts, Storage, Uncounted,
+};

@@ -152,6 +152,16 @@ impl TargetError {
         }
     }
 
+    /// Whether the server's access list is what said no.
+    pub fn lacks_a_right(&self) -> bool {
+        matches!(self, Self::Connect { source, .. } | Self::Command { source, .. } if lacks_a_right(source))
+    }
+
+    /// Whether it said no because of the key, and not because of the command.
+    pub fn lacks_a_key(&self) -> bool {
+        matches!(self, Self::Command { source, .. } if lacks_a_right(source) && source.to_string().contains("keys"))
+    }
+
     /// What a person can do about it.
     pub fn hint(&self) -> Option<String> {
         let text = match self {

@@ -58,6 +58,50 @@ impl Link {
         self.attempt(doing, command).await.map_err(Failure::into_error)
     }
 
+    /// Sends commands that only read, of one slot on a cluster, in one go; the replies come in their order. A command that
+    /// does not fit the type of its key replies `None`.
+    ///
+    /// # Errors
+    /// See [`Link::call`].
+    pub(super) async fn read_all(&self, doing: &'static str, commands: Vec<Cmd>) -> Result<Vec<Option<Value>>, TargetError> {
+        let mut pipeline = redis::Pipeline::with_capacity(commands.len());
+        for command in commands {
+            pipeline.add_command(command);
+        }
+        pipeline.ignore_errors();
+        let at_once = tokio::select! {
+            at_once = self.send_pipeline(&pipeline) => at_once,
+            () = self.patience.over() => return Err(TargetError::Stopped),
+        };
+        let fits = |reply: &RedisResult<Value>| reply.as_ref().err().is_none_or(is_wrong_type);
+        if let Some(replies) = at_once.filter(|replies| replies.len() == pipeline.len() && replies.iter().all(fits)) {
+            return Ok(replies.into_iter().map(RedisResult::ok).collect());
+        }
+        // A connection that broke, a slot on its way to another node: one by one, with all the patience there is.
+        let mut replies = Vec::with_capacity(pipeline.len());
+        for command in pipeline.cmd_iter() {
+            replies.push(match self.call(doing, command).await {
+                Ok(value) => Some(value),
+                Err(TargetError::Command { source, .. }) if is_wrong_type(&source) => None,
+                Err(error) => return Err(error),
+            });
+        }
+        Ok(replies)
+    }
+
+    /// Sends a pipeline once; `None` when that fails as a whole.
+    async fn send_pipeline(&self, pipeline: &redis::Pipeline) -> Option<Vec<RedisResult<Value>>> {
+        let (connection, generation) = self.connection().await.ok()?;
+        let replies = match connection {
+            Connection::Single(mut connection) => pipeline.query_async(&mut connection).await,
+            Connection::Cluster(mut connection) => pipeline.query_async(&mut connection).await,
+        };
+        if replies.is_err() {
+            self.discard(generation).await;
+        }
+        replies.ok()
+    }
+
     /// The server's clock; on a cluster that of any node.
     ///
     /// # Errors
@@ -138,6 +182,10 @@ pub(super) async fn send(connection: Connection, command: &Cmd) -> RedisResult<V
         Connection::Single(mut connection) => command.query_async(&mut connection).await,
         Connection::Cluster(mut connection) => command.query_async(&mut connection).await,
     }
+}
+
+fn is_wrong_type(error: &RedisError) -> bool {
+    error.code() == Some("WRONGTYPE")
 }
 
 enum Failure {

@@ -4,12 +4,16 @@ mod batch;
 mod error;
 mod journal;
 mod link;
+mod measure;
 mod node;
 mod patience;
 mod place;
 mod reading;
+mod rights;
 mod script;
 mod session;
+mod standing;
+mod survey;
 
 use std::sync::Arc;
 
@@ -17,10 +21,14 @@ pub use batch::{Batch, Refused, WriteMode};
 pub use error::TargetError;
 pub use journal::{Journal, NotedChunk};
 pub use link::Link;
+pub use measure::{Measured, ScratchMessage, Sizes};
 pub use node::{FoundKey, Node, NodeFacts};
 pub use patience::Patience;
 pub use place::Topology;
 pub use reading::{FoundPart, PartRequest, Reading, ScoreRange};
+pub use rights::{Need, TriedCommand};
+pub use standing::Standing;
+pub use survey::{ClientFacts, NodeSurvey, TargetFacts};
 
 use crate::config::{RedisConfig, RedisMode};
 use crate::model::KeyPrefix;
@@ -43,6 +51,33 @@ impl Target {
     /// # Errors
     /// No connection; too old; a replica; a policy that evicts; another topology than configured.
     pub async fn open(config: &RedisConfig, prefix: KeyPrefix, patience: Arc<Patience>) -> Result<Self, TargetError> {
+        let (target, masters) = Self::look(config, prefix, patience).await?;
+        target.check_prefix()?;
+        let problem = masters.iter().find_map(|(node, facts)| facts.problems(&node.address).into_iter().next());
+        problem.map_or(Ok(target), Err)
+    }
+
+    /// The same for a comparison, which a policy that evicts does not harm: it is only told.
+    ///
+    /// # Errors
+    /// No connection; too old; a replica, which may lag; another topology than configured.
+    pub async fn open_to_read(config: &RedisConfig, prefix: KeyPrefix, patience: Arc<Patience>) -> Result<Self, TargetError> {
+        let (target, masters) = Self::look(config, prefix, patience).await?;
+        target.check_prefix()?;
+        for problem in masters.iter().flat_map(|(node, facts)| facts.problems(&node.address)) {
+            match problem {
+                TargetError::Evicts { .. } => tracing::warn!("{problem}"),
+                problem => return Err(problem),
+            }
+        }
+        Ok(target)
+    }
+
+    /// Finds out what the servers are, fit or not: the masters, and what each says of itself.
+    ///
+    /// # Errors
+    /// No connection; another topology than configured.
+    pub async fn look(config: &RedisConfig, prefix: KeyPrefix, patience: Arc<Patience>) -> Result<(Self, Vec<(Node, NodeFacts)>), TargetError> {
         let place = Place::new(config)?;
         let connect = |source| TargetError::Connect { place: place.display().to_owned(), source };
         let topology = match config.mode {
@@ -64,14 +99,24 @@ impl Target {
         if topology == Topology::Standalone && config.seeds.len() > 1 {
             return Err(TargetError::SeveralServers { count: config.seeds.len() });
         }
-        if topology == Topology::Cluster && prefix.own_hash_tag() == Some("") {
-            return Err(TargetError::PrefixSpansSlots);
-        }
         let target = Self { place: Arc::new(place.clone()), topology, prefix, patience };
-        for node in &mut target.masters().await? {
-            NodeFacts::read(&mut node.connection).await.map_err(connect)?.check(&node.address)?;
+        let mut masters = Vec::new();
+        for mut node in target.masters().await? {
+            let facts = NodeFacts::read(&mut node.connection).await.map_err(connect)?;
+            masters.push((node, facts));
         }
-        Ok(target)
+        Ok((target, masters))
+    }
+
+    /// Whether sessions can live under the key prefix at all.
+    ///
+    /// # Errors
+    /// [`TargetError::PrefixSpansSlots`] on a cluster.
+    pub fn check_prefix(&self) -> Result<(), TargetError> {
+        match self.topology == Topology::Cluster && self.prefix.own_hash_tag() == Some("") {
+            true => Err(TargetError::PrefixSpansSlots),
+            false => Ok(()),
+        }
     }
 
     /// A connection of its own that comes back when it is lost.

@@ -17,7 +17,7 @@ pub struct Node {
 }
 
 /// What a server says of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeFacts {
     /// Such as `7.0.15`.
     pub version: String,
@@ -27,6 +27,18 @@ pub struct NodeFacts {
     pub role: String,
     /// Such as `noeviction`; `None` where the server does not say.
     pub eviction_policy: Option<String>,
+    /// Bytes that its data take; this and what follows is `None` where the server does not say.
+    pub used_memory: Option<u64>,
+    /// Bytes that they may take; 0 is no limit.
+    pub maxmemory: Option<u64>,
+    /// Bytes of the machine's memory.
+    pub system_memory: Option<u64>,
+    /// Replicas that follow it.
+    pub replicas: Option<u64>,
+    /// Whether it appends each write to a file.
+    pub append_only: Option<bool>,
+    /// Whether its last snapshot was written.
+    pub last_save_worked: Option<bool>,
 }
 
 /// A key of a session as a scan met it.
@@ -44,15 +56,22 @@ const SCAN_COUNT: u32 = 1000;
 impl NodeFacts {
     pub(super) async fn read(connection: &mut MultiplexedConnection) -> RedisResult<Self> {
         let mut text = String::new();
-        for section in ["server", "replication", "memory"] {
+        for section in ["server", "replication", "memory", "persistence"] {
             text += &Cmd::new().arg("INFO").arg(section).query_async::<String>(connection).await?;
         }
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(|value| value.trim().to_owned());
+        let number = |name: &str| field(name).and_then(|text| text.parse().ok());
         Ok(Self {
             version: field("redis_version").unwrap_or_default(),
             mode: field("redis_mode").unwrap_or_else(|| "standalone".to_owned()),
             role: field("role").unwrap_or_default(),
             eviction_policy: field("maxmemory_policy"),
+            used_memory: number("used_memory"),
+            maxmemory: number("maxmemory"),
+            system_memory: number("total_system_memory"),
+            replicas: number("connected_slaves"),
+            append_only: field("aof_enabled").map(|text| text == "1"),
+            last_save_worked: field("rdb_last_bgsave_status").map(|text| text == "ok"),
         })
     }
 
@@ -60,19 +79,21 @@ impl NodeFacts {
         self.version.split('.').next().and_then(|number| number.parse().ok()).unwrap_or(0)
     }
 
-    /// What keeps a copy from being safe on this server.
-    pub(super) fn check(&self, node: &str) -> Result<(), TargetError> {
+    /// Everything that keeps a copy from being safe on this server.
+    pub fn problems(&self, node: &str) -> Vec<TargetError> {
         let node = node.to_owned();
+        let mut problems = Vec::new();
         if self.major_version() < 7 {
-            return Err(TargetError::TooOld { version: self.version.clone(), node });
+            problems.push(TargetError::TooOld { version: self.version.clone(), node: node.clone() });
         }
         if self.role == "slave" {
-            return Err(TargetError::Replica { node });
+            problems.push(TargetError::Replica { node: node.clone() });
         }
         match self.eviction_policy.as_deref() {
-            Some("noeviction") | None => Ok(()),
-            Some(policy) => Err(TargetError::Evicts { policy: policy.to_owned(), node }),
+            Some("noeviction") | None => {}
+            Some(policy) => problems.push(TargetError::Evicts { policy: policy.to_owned(), node }),
         }
+        problems
     }
 }
 
@@ -113,8 +134,8 @@ impl Node {
     /// # Errors
     /// A failed command.
     pub async fn scan(&mut self, prefix: &KeyPrefix, cursor: u64) -> Result<(Vec<FoundKey>, u64), TargetError> {
-        // The pattern is made of the prefix alone, never of an id.
-        let pattern = format!("{}{{*}}_*", glob_escaped(prefix.as_str()));
+        // Made of the prefix alone, never of an id, and decided by the first letters of a key: whose it is, is looked at here.
+        let pattern = format!("{}{{*", glob_escaped(prefix.as_str()));
         let mut command = Cmd::new();
         command.arg("SCAN").arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(SCAN_COUNT);
         let (next, keys): (u64, Vec<Vec<u8>>) = self.query("scanning for session keys", &command).await?;
@@ -202,21 +223,28 @@ mod tests {
     use super::*;
 
     fn facts() -> NodeFacts {
-        NodeFacts { version: "7.0.15".into(), mode: "standalone".into(), role: "master".into(), eviction_policy: Some("noeviction".into()) }
+        NodeFacts {
+            version: "7.0.15".into(),
+            mode: "standalone".into(),
+            role: "master".into(),
+            eviction_policy: Some("noeviction".into()),
+            ..NodeFacts::default()
+        }
     }
 
     #[test]
     fn a_server_below_7_is_too_old() {
-        assert!(facts().check("n").is_ok());
-        assert!(matches!(NodeFacts { version: "6.2.14".into(), ..facts() }.check("n"), Err(TargetError::TooOld { .. })));
+        assert!(facts().problems("n").is_empty());
+        assert!(matches!(NodeFacts { version: "6.2.14".into(), ..facts() }.problems("n")[..], [TargetError::TooOld { .. }]));
     }
 
     #[test]
     fn every_policy_but_noeviction_is_refused() {
         for policy in ["allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"] {
-            assert!(matches!(NodeFacts { eviction_policy: Some(policy.into()), ..facts() }.check("n"), Err(TargetError::Evicts { .. })), "{policy}");
+            let problems = NodeFacts { eviction_policy: Some(policy.into()), ..facts() }.problems("n");
+            assert!(matches!(problems[..], [TargetError::Evicts { .. }]), "{policy}");
         }
-        assert!(NodeFacts { eviction_policy: None, ..facts() }.check("n").is_ok());
+        assert!(NodeFacts { eviction_policy: None, ..facts() }.problems("n").is_empty());
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Reading sessions back: parts of them, several a call, by a script that only reads.
+//! Reading sessions back, by plain commands that read: parts of them, several in one go.
 //!
-//! A part is a range of scores with the packet ids that are expected in it. So a session of any length is read in bounded
+//! No script: a comparison needs no moment in which all of a session is read, and the commands take Redis half the time that
+//! a script takes which calls them, with other clients served in between. A part is a range of scores with the packet ids that are expected in it. So a session of any length is read in bounded
 //! calls, and what nobody expected shows by the number of references in the range.
 
 use redis::{Cmd, Value};
 
-use super::script::{READ_SESSIONS, ScriptCall};
 use super::{Link, TargetError, link};
 use crate::model::{FoundHead, FoundMessage, FoundString, KeyPrefix, Millis};
 
@@ -31,12 +31,21 @@ pub struct PartRequest<'c> {
     pub values: bool,
 }
 
-/// A call in the making.
+/// Parts that are read together; of one slot on a cluster.
 #[derive(Debug, Default)]
 pub struct Reading {
-    keys: Vec<Vec<u8>>,
-    arguments: Vec<Vec<u8>>,
-    counts: Vec<usize>,
+    parts: Vec<PartCommands>,
+}
+
+/// The commands of one part.
+#[derive(Debug)]
+struct PartCommands {
+    set: String,
+    last_packet_id: String,
+    messages: Vec<String>,
+    range: ScoreRange,
+    head: bool,
+    values: bool,
 }
 
 /// One part as it was read.
@@ -87,69 +96,111 @@ impl Reading {
     /// Adds a part; its messages are given by their packet ids, in the order in which they will come back.
     pub fn add(&mut self, prefix: &KeyPrefix, part: &PartRequest<'_>, packet_ids: impl Iterator<Item = u16>) {
         let set = prefix.messages(part.client);
-        let before = self.keys.len() + 2;
-        self.keys.push(set.clone().into_bytes());
-        self.keys.push(prefix.last_packet_id(part.client).into_bytes());
-        self.keys.extend(packet_ids.map(|packet_id| KeyPrefix::message(&set, packet_id).into_bytes()));
-        let count = self.keys.len() - before;
-        let what = format!("{}{}", if part.head { "h" } else { "" }, if part.values { "v" } else { "" });
-        let [lowest, highest] = part.range.bounds();
-        self.arguments.extend([count.to_string(), what, lowest, highest].map(String::into_bytes));
-        self.counts.push(count);
+        let messages = packet_ids.map(|packet_id| KeyPrefix::message(&set, packet_id)).collect();
+        let last_packet_id = prefix.last_packet_id(part.client);
+        self.parts.push(PartCommands { set, last_packet_id, messages, range: part.range, head: part.head, values: part.values });
+    }
+}
+
+impl PartCommands {
+    /// Each takes the server some µs; those that take all keys at once some dozen.
+    fn commands(&self) -> Vec<Cmd> {
+        let command = |name: &str, key: &str| {
+            let mut command = Cmd::with_capacity(2, name.len() + key.len());
+            command.arg(name).arg(key);
+            command
+        };
+        let [lowest, highest] = self.range.bounds();
+        let mut count = command("ZCOUNT", &self.set);
+        count.arg(lowest).arg(highest);
+        let mut commands = vec![count];
+        if self.head {
+            commands.push(command("GET", &self.last_packet_id));
+            commands.push(command("PEXPIRETIME", &self.last_packet_id));
+        }
+        if self.messages.is_empty() {
+            return commands;
+        }
+        let bytes = self.messages.iter().map(String::len).sum();
+        let mut scores = Cmd::with_capacity(self.messages.len() + 2, bytes);
+        scores.arg("ZMSCORE").arg(&self.set).arg(&self.messages);
+        commands.push(scores);
+        if self.values {
+            let mut values = Cmd::with_capacity(self.messages.len() + 1, bytes);
+            values.arg("MGET").arg(&self.messages);
+            commands.push(values);
+        }
+        commands.extend(self.messages.iter().map(|message| command("PEXPIRETIME", message)));
+        commands
     }
 
-    fn call(&self) -> ScriptCall<'_> {
-        let mut call = ScriptCall::new(&READ_SESSIONS);
-        for key in &self.keys {
-            call.key(key);
+    async fn found(&self, link: &Link, replies: &mut impl Iterator<Item = Option<Value>>) -> Result<FoundPart, TargetError> {
+        let mut next = || replies.next().ok_or(UNEXPECTED);
+        let references = match next()? {
+            Some(count) => Ok(link::reply(DOING, count)?),
+            None => Err(link.type_of(&self.set).await?),
+        };
+        let (mut last_packet_id, mut last_packet_id_end) = (StoredString::Missing, NOT_THERE);
+        if self.head {
+            last_packet_id = match next()? {
+                Some(value) => StoredString::read(value)?,
+                None => StoredString::Other(link.type_of(&self.last_packet_id).await?),
+            };
+            last_packet_id_end = end(next()?)?;
         }
-        for argument in &self.arguments {
-            call.arg(argument.as_slice());
+        let mut messages = Vec::with_capacity(self.messages.len());
+        if self.messages.is_empty() {
+            return Ok(FoundPart { references, last_packet_id, last_packet_id_end, messages });
         }
-        call
+        let mut scores = list(next()?)?;
+        let mut values = if self.values { list(next()?)? } else { Vec::new().into_iter() };
+        for key in &self.messages {
+            let end = end(next()?)?;
+            let string = match values.next().unwrap_or(Value::Nil) {
+                Value::Nil if end == NOT_THERE => StoredString::Missing,
+                // Not asked for, of another type, or written in this moment.
+                Value::Nil => StoredString::of_type(link.type_of(key).await?),
+                // Gone between the two looks.
+                _ if end == NOT_THERE => StoredString::Missing,
+                value => StoredString::read(value)?,
+            };
+            messages.push(StoredEntry { string, end, score: score(scores.next())? });
+        }
+        Ok(FoundPart { references, last_packet_id, last_packet_id_end, messages })
     }
+}
 
-    fn parts(&self, value: Value) -> Option<Vec<FoundPart>> {
-        let Value::Array(parts) = value else { return None };
-        if parts.len() != self.counts.len() {
-            return None;
-        }
-        parts.into_iter().zip(&self.counts).map(|(part, &count)| FoundPart::read(part, count)).collect()
+const DOING: &str = "reading sessions";
+const UNEXPECTED: TargetError = TargetError::Reply { doing: DOING };
+/// What PEXPIRETIME says of a key that does not exist.
+const NOT_THERE: i64 = -2;
+
+fn end(reply: Option<Value>) -> Result<i64, TargetError> {
+    match reply {
+        Some(Value::Int(end)) => Ok(end),
+        _ => Err(UNEXPECTED),
+    }
+}
+
+/// A list; an empty one where the key is of another type.
+fn list(reply: Option<Value>) -> Result<std::vec::IntoIter<Value>, TargetError> {
+    match reply {
+        Some(Value::Array(list)) => Ok(list.into_iter()),
+        None => Ok(Vec::new().into_iter()),
+        Some(_) => Err(UNEXPECTED),
+    }
+}
+
+fn score(reply: Option<Value>) -> Result<Option<f64>, TargetError> {
+    match reply {
+        None | Some(Value::Nil) => Ok(None),
+        Some(Value::BulkString(text)) => std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).map(Some).ok_or(UNEXPECTED),
+        Some(Value::Double(score)) => Ok(Some(score)),
+        Some(_) => Err(UNEXPECTED),
     }
 }
 
 impl FoundPart {
-    fn read(value: Value, count: usize) -> Option<Self> {
-        let Value::Array(fields) = value else { return None };
-        let [references, last_packet_id, last_end, Value::Array(values), Value::Array(ends), Value::Array(scores)] =
-            <[Value; 6]>::try_from(fields).ok()?
-        else {
-            return None;
-        };
-        let references = match references {
-            Value::Int(count) => Ok(u64::try_from(count).ok()?),
-            other => Err(type_name(other)?),
-        };
-        if ends.len() != count || values.len() > count || scores.len() > count {
-            return None;
-        }
-        // A list in Lua has no nil at its end.
-        let mut values = values.into_iter();
-        let mut scores = scores.into_iter();
-        let entries = ends.into_iter().map(|end| {
-            let string = StoredString::read(values.next().unwrap_or(Value::Nil))?;
-            let score = match scores.next() {
-                None | Some(Value::Nil) => None,
-                Some(Value::BulkString(text)) => Some(std::str::from_utf8(&text).ok()?.parse().ok()?),
-                Some(Value::Double(score)) => Some(score),
-                Some(_) => return None,
-            };
-            Some(StoredEntry { string, end: integer(&end)?, score })
-        });
-        let messages = entries.collect::<Option<Vec<_>>>()?;
-        Some(Self { references, last_packet_id: StoredString::read(last_packet_id)?, last_packet_id_end: integer(&last_end)?, messages })
-    }
-
     /// The last packet id and the type of the set, where the part asked for them.
     pub fn head(&self) -> FoundHead<'_> {
         FoundHead {
@@ -166,13 +217,20 @@ impl FoundPart {
 }
 
 impl StoredString {
-    fn read(value: Value) -> Option<Self> {
-        Some(match value {
-            Value::Nil => Self::Missing,
-            Value::BulkString(text) => Self::Text(text),
-            Value::Int(_) => Self::Unread,
-            other => Self::Other(type_name(other)?),
-        })
+    fn read(value: Value) -> Result<Self, TargetError> {
+        match value {
+            Value::Nil => Ok(Self::Missing),
+            Value::BulkString(text) => Ok(Self::Text(text)),
+            _ => Err(UNEXPECTED),
+        }
+    }
+
+    fn of_type(name: String) -> Self {
+        match name.as_str() {
+            "none" => Self::Missing,
+            "string" => Self::Unread,
+            _ => Self::Other(name),
+        }
     }
 
     fn found(&self) -> FoundString<'_> {
@@ -185,33 +243,23 @@ impl StoredString {
     }
 }
 
-fn type_name(value: Value) -> Option<String> {
-    match value {
-        Value::SimpleString(name) => Some(name),
-        _ => None,
-    }
-}
-
-fn integer(value: &Value) -> Option<i64> {
-    match value {
-        Value::Int(number) => Some(*number),
-        _ => None,
-    }
-}
-
 fn deadline(end: i64) -> Option<Millis> {
     (end >= 0).then_some(Millis(end))
 }
 
 impl Link {
-    /// Reads what a call asks for; the parts come back in the order in which they were added.
+    /// Reads what is asked for; the parts come back in the order in which they were added.
     ///
     /// # Errors
     /// See [`Link::call`].
     pub async fn read(&self, reading: &Reading) -> Result<Vec<FoundPart>, TargetError> {
-        let doing = "reading sessions";
-        let value = self.script(doing, &reading.call()).await?;
-        reading.parts(value).ok_or(TargetError::Reply { doing })
+        let commands = reading.parts.iter().flat_map(PartCommands::commands).collect();
+        let mut replies = self.read_all(DOING, commands).await?.into_iter();
+        let mut found = Vec::with_capacity(reading.parts.len());
+        for part in &reading.parts {
+            found.push(part.found(self, &mut replies).await?);
+        }
+        Ok(found)
     }
 
     /// The references of a session in a range of scores with their scores, by falling score, after the first `skip`; none

@@ -10,7 +10,6 @@ use redis::Cmd;
 pub struct Script {
     body: &'static str,
     digest: String,
-    only_reads: bool,
 }
 
 /// Writes messages of one or more sessions that are absent.
@@ -20,16 +19,15 @@ pub static REPLACE_SESSIONS: LazyLock<Script> = LazyLock::new(|| Script::new(inc
 /// Removes the oldest members of one or more sessions, a bounded number a call.
 pub static TRIM_SESSIONS: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/trim_sessions.lua")));
 
-/// Reads parts of one or more sessions.
-pub static READ_SESSIONS: LazyLock<Script> =
-    LazyLock::new(|| Script { only_reads: true, ..Script::new(include_str!("../../lua/read_sessions.lua")) });
-
 /// Notes a finished chunk.
 pub static NOTE_CHUNK: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/note_chunk.lua")));
 
+/// Measures messages under scratch keys.
+pub static MEASURE_MESSAGES: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../../lua/measure_messages.lua")));
+
 impl Script {
     fn new(body: &'static str) -> Self {
-        Self { body, digest: redis::Script::new(body).get_hash().to_owned(), only_reads: false }
+        Self { body, digest: redis::Script::new(body).get_hash().to_owned() }
     }
 }
 
@@ -60,14 +58,12 @@ impl<'b> ScriptCall<'b> {
 
     /// By digest: what is sent first.
     pub fn by_digest(&self) -> Cmd {
-        let name = if self.script.only_reads { "EVALSHA_RO" } else { "EVALSHA" };
-        self.command(name, self.script.digest.as_bytes())
+        self.command("EVALSHA", self.script.digest.as_bytes())
     }
 
     /// By text: for a server that does not know the script, which knows it afterwards.
     pub fn by_text(&self) -> Cmd {
-        let name = if self.script.only_reads { "EVAL_RO" } else { "EVAL" };
-        self.command(name, self.script.body.as_bytes())
+        self.command("EVAL", self.script.body.as_bytes())
     }
 
     fn command(&self, name: &str, script: &[u8]) -> Cmd {

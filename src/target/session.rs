@@ -58,6 +58,9 @@ impl Target {
                     tracing::debug!(%error, "a probe is left");
                 }
             }
+            if let Err(error) = note.remove(link).await {
+                tracing::debug!(%error, "a note of a probe is left");
+            }
         }
         probed
     }

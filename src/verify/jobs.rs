@@ -5,6 +5,9 @@ use std::sync::atomic::Ordering;
 
 use sqlx::PgConnection;
 
+use tokio::sync::watch;
+
+use super::scan::Met;
 use super::settle::{Settled, Sides, Suspect};
 use super::walk::{Comparer, Purpose, Walk};
 use crate::control::{Chunk, FinishedChunk, Term, Work};
@@ -17,8 +20,10 @@ use crate::target::Link;
 /// What the jobs share.
 pub(super) struct Jobs {
     pub source: Source,
-    pub comparer: Comparer,
+    pub comparer: Arc<Comparer>,
     pub work: Arc<Work>,
+    /// The count of all keys of Redis.
+    pub met: watch::Receiver<Met>,
 }
 
 /// One job, with connections of its own.
@@ -42,7 +47,7 @@ impl ChunkWork for VerifyJob {
         let mut sides = Sides { comparer: &shared.comparer, source: &shared.source, connection: &mut self.connection, link: &self.link };
         let (settled, finished) = match chunk.scope.part {
             Part::TargetOnly => {
-                let settled = sides.scan().await?;
+                let settled = sides.scan(&mut shared.met.clone()).await?;
                 let finished = FinishedChunk { tally: Tally::default(), compared: settled.compared, covered: chunk.scope.clone(), rest: Vec::new() };
                 (settled, finished)
             }

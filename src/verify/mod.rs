@@ -5,6 +5,7 @@
 //! it is read again until it holds still (`settle`), so that no delay counts as a difference and nothing that moves counts
 //! as equal. Nothing is ever written to a session, and no script runs that could.
 
+mod balance;
 mod error;
 mod jobs;
 mod part;
@@ -19,8 +20,9 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 pub use error::{Problem, VerifyError};
 pub use repair::{Fate, Left, Named, Plan, Planned, Repair, RepairReport, Unequal};
@@ -30,9 +32,11 @@ use crate::config::{Config, VerifyConfig};
 use crate::control::Work;
 use crate::copy::{InFlight, Meter, Pace, Team};
 use crate::model::{Rules, Tolerance};
+use balance::Balance;
 use jobs::{Jobs, VerifyJob};
 use preflight::Ready;
 use report::Circumstances;
+use scan::Met;
 use walk::Comparer;
 
 /// Giving the lease back spares the next process a wait that is not much longer.
@@ -97,7 +101,17 @@ impl Verification {
     /// `None` when a person stopped it.
     async fn compare_and_report(&self) -> Result<Option<Report>, Problem> {
         let ready = &self.ready;
-        let jobs = Arc::new(Jobs { source: ready.source.clone(), comparer: self.comparer(), work: Arc::clone(&ready.work) });
+        let comparer = Arc::new(self.comparer());
+        let (tell, met) = watch::channel(Met::Counting);
+        // Named sessions are read one by one, whether PostgreSQL knows them or not.
+        let _counting = self.config.clients.is_none().then(|| {
+            let comparer = Arc::clone(&comparer);
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                // Nobody listens any more when the comparison has failed.
+                let _ = tell.send(comparer.count_keys().await);
+            }))
+        });
+        let jobs = Arc::new(Jobs { source: ready.source.clone(), comparer, work: Arc::clone(&ready.work), met });
         let team = Team {
             work: Arc::clone(&ready.work),
             lease: ready.lease.clone(),
@@ -132,6 +146,7 @@ impl Verification {
             meter: Arc::clone(&self.meter),
             stop: self.stop.clone(),
             in_flight: InFlight::default(),
+            balance: Balance::default(),
         }
     }
 

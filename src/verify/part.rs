@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::balance::Balance;
 use super::walk::Comparer;
 use crate::copy::{Clock, CopyError};
 use crate::model::{
@@ -32,6 +33,8 @@ pub(super) struct Session {
     pub wanted: AtomicU64,
     /// Whether a difference was met.
     pub suspect: AtomicBool,
+    /// Whether a part with references was met: then the set stands there.
+    has_set: AtomicBool,
     /// Filled where a session is compared for good, in the order of its parts.
     pub whole: Mutex<Whole>,
 }
@@ -79,7 +82,7 @@ impl Session {
     pub(super) fn new(client: ClientId, for_good: Option<Tolerance>) -> Self {
         let comparison = for_good.map(|tolerance| Comparison::new(client.clone(), tolerance));
         let whole = Mutex::new(Whole { comparison, ..Whole::default() });
-        Self { client, wanted: AtomicU64::new(0), suspect: AtomicBool::new(false), whole }
+        Self { client, wanted: AtomicU64::new(0), suspect: AtomicBool::new(false), has_set: AtomicBool::new(false), whole }
     }
 
     pub(super) fn whole(&self) -> MutexGuard<'_, Whole> {
@@ -102,6 +105,22 @@ impl Part {
         }
         let references = found.references.as_ref().ok().and_then(|&count| usize::try_from(count).ok());
         comparison.is_equal() && references.is_some_and(|count| (alive..=self.kept.len()).contains(&count))
+    }
+
+    /// Tells the keys that were read and are explained by rows, so that the scan need not look them up.
+    pub(super) fn balance(&self, balance: &Balance, found: &FoundPart) {
+        let mut explained = balance.explained(&self.session.client);
+        if found.references.as_ref().is_ok_and(|&count| count > 0) && !self.session.has_set.swap(true, Ordering::Relaxed) {
+            explained.key(KeyKind::Messages);
+        }
+        if self.head.is_some() && found.head().last_packet_id != FoundString::Missing {
+            explained.key(KeyKind::LastPacketId);
+        }
+        for (kept, message) in self.kept.iter().zip(found.messages()) {
+            if message.string != FoundString::Missing && message.score.is_some() {
+                explained.key(KeyKind::Message(kept.packet_id.get()));
+            }
+        }
     }
 
     /// Compares the part with what was read of it; what no row explains is looked up.

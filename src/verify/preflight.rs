@@ -36,14 +36,26 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    /// Connects to both sides.
+    /// Connects to both sides, to read them.
     pub(super) async fn connect(config: &Config, patience: Patience) -> Result<Self, Problem> {
+        Self::open(config, patience, false).await
+    }
+
+    /// The same to write to Redis, which must then be fit to hold sessions.
+    pub(super) async fn connect_to_write(config: &Config, patience: Patience) -> Result<Self, Problem> {
+        Self::open(config, patience, true).await
+    }
+
+    async fn open(config: &Config, patience: Patience, writes: bool) -> Result<Self, Problem> {
         let source = Source::new(&config.postgres)?;
         let mut connection = source.connect().await?;
         let server = Server::read(&mut connection).await?;
         let tables = Tables::read(&mut connection, &source).await?;
         let prefix = KeyPrefix::new(config.target.key_prefix.as_str());
-        let target = Target::open(&config.target.redis, prefix, Arc::new(patience)).await?;
+        let target = match writes {
+            true => Target::open(&config.target.redis, prefix, Arc::new(patience)).await?,
+            false => Target::open_to_read(&config.target.redis, prefix, Arc::new(patience)).await?,
+        };
         tracing::info!(source = source.place(), version = server.version, target = target.identity(), "both sides answer");
         if server.in_recovery {
             return Err(Problem::Standby { place: source.place().to_owned() });
@@ -127,14 +139,14 @@ async fn recorded(sides: &mut Answered, config: &Config, settings: &VerifyConfig
     Ok(Some((work, Some(Arc::new(lease)), begun_at, estimated_rows)))
 }
 
-/// The scan of Redis first: it is the longest single piece.
+/// The ranges of PostgreSQL, and the scan of Redis.
 async fn plan(sides: &mut Answered, settings: &VerifyConfig) -> Result<Vec<PlannedChunk>, Problem> {
     if let Some(clients) = &settings.clients {
         return Ok(plan_listed(clients));
     }
+    let mut chunks = sides.tables.plan(&mut sides.connection).await?;
     let scan = Scope { part: Part::TargetOnly, ..Scope::everything() };
-    let mut chunks = vec![PlannedChunk { scope: scan, estimated_rows: Some(0) }];
-    chunks.extend(sides.tables.plan(&mut sides.connection).await?);
+    chunks.push(PlannedChunk { scope: scan, estimated_rows: Some(0) });
     Ok(chunks)
 }
 

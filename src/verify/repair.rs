@@ -18,6 +18,7 @@ pub use plan::{Fate, Plan, Planned};
 pub use report::{RepairReport, Unequal};
 pub use sort::Left;
 
+use super::balance::Balance;
 use super::error::{Problem, VerifyError};
 use super::preflight::Answered;
 use super::walk::Comparer;
@@ -74,7 +75,11 @@ impl Repair {
     async fn try_prepare(config: &Config, settings: &RepairConfig, named: Named, asked: CancellationToken) -> Result<Self, Problem> {
         let started = Instant::now();
         let stop = asked.child_token();
-        let mut sides = Answered::connect(config, Patience::new(settings.retry_timeout, stop.clone())).await?;
+        let patience = Patience::new(settings.retry_timeout, stop.clone());
+        let mut sides = match settings.execute {
+            true => Answered::connect_to_write(config, patience).await?,
+            false => Answered::connect(config, patience).await?,
+        };
         let link = sides.target.brief_link();
         sides.target.may_read(&link).await?;
         let mut held = None;
@@ -115,6 +120,7 @@ impl Repair {
             meter: Arc::default(),
             stop: stop.clone(),
             in_flight: InFlight::default(),
+            balance: Balance::default(),
         };
         let (delete_extra, retry_limit) = (settings.delete_extra, settings.retry_timeout);
         Ok(Self { source, comparer, copier, named, delete_extra, retry_limit, asked, stop, started, held, meter })

@@ -144,6 +144,10 @@ impl Sides<'_> {
                 return Err(CopyError::Stopped);
             }
             if oldest.elapsed() >= comparer.settle_timeout {
+                tracing::warn!(
+                    transactions = writers.join(", "),
+                    "transactions that may have written to the tables stay open: nothing counts until they end"
+                );
                 return Ok(false);
             }
             tokio::time::sleep(WRITERS_AGAIN).await;

@@ -11,6 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use sqlx::PgConnection;
 use tokio_util::sync::CancellationToken;
 
+use super::balance::Balance;
 use super::part::{Kept, Part, Session};
 use crate::config::Level;
 use crate::copy::{Clock, CopyError, InFlight, Meter, Pace};
@@ -31,6 +32,8 @@ pub(super) struct Comparer {
     pub meter: Arc<Meter>,
     pub stop: CancellationToken,
     pub in_flight: InFlight,
+    /// What the first pass over all rows has explained of Redis.
+    pub balance: Balance,
 }
 
 /// What a walk is for.
@@ -324,10 +327,10 @@ impl<'a> Walk<'a> {
                 reply = self.in_flight.next(), if !self.in_flight.is_empty() => self.keep(reply)?,
             }
         };
-        let (link, clock, level) = (self.link, self.clock, if self.purpose == Purpose::ForGood { Level::Full } else { comparer.level });
+        let (link, clock, purpose) = (self.link, self.clock, self.purpose);
         self.in_flight.push(Box::pin(async move {
             let _permit = permit;
-            compare(comparer, link, clock, level, batch.parts).await
+            compare(comparer, link, clock, purpose, batch.parts).await
         }));
         // Started now, not when its reply is asked for.
         if let std::task::Poll::Ready(reply) = futures_util::poll!(self.in_flight.next()) {
@@ -372,7 +375,8 @@ impl<'a> Walk<'a> {
 const ROW_BYTES: usize = 200;
 
 /// Reads the parts of one call back and compares them; the sessions of which it is the first difference.
-async fn compare(comparer: &Comparer, link: &Link, clock: Clock, level: Level, parts: Vec<Part>) -> Result<Vec<Arc<Session>>, CopyError> {
+async fn compare(comparer: &Comparer, link: &Link, clock: Clock, purpose: Purpose, parts: Vec<Part>) -> Result<Vec<Arc<Session>>, CopyError> {
+    let level = if purpose == Purpose::ForGood { Level::Full } else { comparer.level };
     let mut reading = Reading::default();
     for part in &parts {
         let messages = match level {
@@ -383,6 +387,9 @@ async fn compare(comparer: &Comparer, link: &Link, clock: Clock, level: Level, p
     }
     let mut suspects = Vec::new();
     for (part, found) in parts.iter().zip(&link.read(&reading).await?) {
+        if purpose == Purpose::Suspects {
+            part.balance(&comparer.balance, found);
+        }
         let was_suspect = part.session.suspect.load(Ordering::Relaxed);
         match level {
             Level::Full => part.compare(comparer, link, found, clock).await?,

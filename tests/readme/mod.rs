@@ -8,11 +8,6 @@ use crate::support::tool::Tool;
 
 const README: &str = include_str!("../../README.md");
 
-/// The first cells of the rows of all tables whose first cell starts with `start`, without the backquotes.
-fn first_cells(start: &str) -> Vec<&'static str> {
-    README.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(cell, _)| cell)).filter(|cell| cell.starts_with(start)).collect()
-}
-
 /// The text between two headings.
 fn section(heading: &str) -> &'static str {
     let (_, rest) = README.split_once(&format!("\n{heading}\n")).unwrap();
@@ -20,10 +15,16 @@ fn section(heading: &str) -> &'static str {
     rest.split(&format!("\n{level} ")).next().unwrap()
 }
 
-fn help() -> String {
-    let outcome = Tool::new().args(["migrate", "--help"]).run();
+fn help(command: &str) -> String {
+    let outcome = Tool::new().args([command, "--help"]).run();
     assert_eq!(outcome.code, Some(0));
     outcome.stdout
+}
+
+/// The options of a table, by the first cells of its rows.
+fn options_under(heading: &str) -> BTreeSet<String> {
+    let rows = section(heading).lines().filter_map(|line| line.strip_prefix("| `--")?.split_once('`').map(|(cell, _)| format!("--{cell}")));
+    rows.collect()
 }
 
 #[test]
@@ -38,22 +39,25 @@ fn the_readme_opens_with_the_two_commands_and_both_can_be_run() {
 }
 
 #[test]
-fn the_option_tables_list_every_option_of_migrate_and_no_other() {
-    let listed: BTreeSet<String> = first_cells("--").into_iter().map(str::to_owned).collect();
-    let help = help();
-    let options = help.lines().filter_map(|line| {
-        let line = line.trim_start();
-        let long = line.split_whitespace().take(2).find(|word| word.starts_with("--"))?;
-        (line.starts_with('-')).then(|| long.trim_end_matches([',', '.']).to_owned())
-    });
-    let there: BTreeSet<String> = options.filter(|option| option != "--help").collect();
-    assert_eq!(listed, there);
+fn the_option_tables_list_every_option_of_each_command_and_no_other() {
+    let of_every = options_under("### Of every command");
+    for command in ["check", "migrate", "verify", "repair", "explain"] {
+        let help = help(command);
+        let options = help.lines().filter_map(|line| {
+            let line = line.trim_start();
+            let long = line.split_whitespace().take(2).find(|word| word.starts_with("--"))?;
+            (line.starts_with('-')).then(|| long.trim_end_matches([',', '.']).to_owned())
+        });
+        let there: BTreeSet<String> = options.filter(|option| option != "--help").collect();
+        let own = if command == "check" { BTreeSet::new() } else { options_under(&format!("### Of `{command}`")) };
+        assert_eq!(&of_every | &own, there, "{command}");
+    }
 }
 
 #[test]
 fn each_environment_variable_of_the_tables_is_that_of_its_option() {
-    let help: String = help().replace("...", "").split_whitespace().collect::<Vec<_>>().join(" ");
-    for line in README.lines().filter(|line| line.starts_with("| `--")) {
+    let help: String = help("migrate").replace("...", "").split_whitespace().collect::<Vec<_>>().join(" ");
+    for line in section("### Of every command").lines().filter(|line| line.starts_with("| `--")) {
         let cells: Vec<&str> = line.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
         let (option, variable) = (cells[1], cells[2]);
         // An option's text ends where the next one begins.
@@ -68,12 +72,12 @@ fn each_environment_variable_of_the_tables_is_that_of_its_option() {
 
 #[test]
 fn the_exit_codes_of_the_readme_are_among_those_of_the_help() {
-    let help = help();
+    let help = help("migrate");
     let (_, codes) = help.split_once("Exit codes:").unwrap();
     let known: BTreeSet<&str> = codes.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let listed = section("## Exit codes");
     let codes: Vec<&str> = listed.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(code, _)| code)).collect();
-    assert_eq!(codes, ["0", "1", "2", "3", "4", "9", "10", "130"]);
+    assert_eq!(codes, ["0", "1", "2", "3", "4", "5", "6", "9", "10", "130"]);
     assert!(codes.iter().all(|code| known.contains(code)));
 }
 

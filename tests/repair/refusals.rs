@@ -92,3 +92,13 @@ fn a_cluster_is_repaired_like_a_single_server() {
     assert_eq!(cluster.keyspace().0.len(), 6 * 12);
     assert_eq!(tool("verify").run().code, Some(0));
 }
+
+#[test]
+fn a_redis_that_evicts_gets_a_plan_and_nothing_written() {
+    let sides = Sides::copied();
+    sides.redis(&["DEL {a-01}_messages_3", "CONFIG SET maxmemory-policy allkeys-lru"]);
+    assert_eq!(sides.verify().code, Some(5));
+    assert_eq!(sides.repair().run().code, Some(0));
+    assert_ends(&sides.repair().arg("--execute").run(), 4, &["allkeys-lru"]);
+    assert_eq!(sides.scene.keys(), 6 * 12 - 1);
+}

@@ -2,6 +2,7 @@
 
 mod broker;
 mod heads;
+mod measure_messages;
 mod note_chunk;
 mod on_a_cluster;
 mod recorded;
@@ -22,6 +23,7 @@ const FAR: i64 = 4_102_444_800_000;
 
 const ADD_MESSAGES: &str = include_str!("../../lua/add_messages.lua");
 const GET_MESSAGES: &str = include_str!("../../lua/get_messages.lua");
+const MEASURE_MESSAGES: &str = include_str!("../../lua/measure_messages.lua");
 const NOTE_CHUNK: &str = include_str!("../../lua/note_chunk.lua");
 const REMOVE_MESSAGE: &str = include_str!("../../lua/remove_message.lua");
 const REMOVE_MESSAGES: &str = include_str!("../../lua/remove_messages.lua");

@@ -9,6 +9,7 @@ pub mod cluster;
 mod guard;
 pub mod keyspace;
 pub mod poll;
+pub mod pooler;
 pub mod postgres;
 pub mod redis;
 mod selftest;
