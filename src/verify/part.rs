@@ -256,6 +256,11 @@ pub(super) async fn present(
 }
 
 impl Whole {
+    /// Keeps what its rows were and came to.
+    pub(super) fn judged(&mut self, rows: u64, tally: Tally, last_packet_id: Option<LastPacketId>) {
+        (self.rows, self.tally, self.last_packet_id) = (rows, tally, last_packet_id);
+    }
+
     /// References that no row of the whole session explains.
     pub(super) fn extras(&mut self) -> Vec<(u16, f64)> {
         let explained = &self.explained;

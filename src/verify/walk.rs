@@ -271,12 +271,8 @@ impl<'a> Walk<'a> {
     async fn finish_session(&mut self) -> Result<Option<String>, CopyError> {
         let Some(passing) = &self.passing else { return Ok(None) };
         self.tally.invalid_contexts += u64::from(passing.group.is_none() && !passing.has_rows);
-        let (session, is_text) = (Arc::clone(&passing.session), passing.is_text);
-        let last = self.law.last_packet_id(passing.context.as_ref());
-        {
-            let mut whole = session.whole();
-            (whole.rows, whole.tally, whole.last_packet_id) = (passing.digest.finish(), passing.tally, last);
-        }
+        let (session, is_text, last) = (Arc::clone(&passing.session), passing.is_text, self.law.last_packet_id(passing.context.as_ref()));
+        session.whole().judged(passing.digest.finish(), passing.tally, last);
         if self.purpose == Purpose::RowsOnly || (self.purpose == Purpose::ForGood && passing.group.is_some()) {
             self.sessions.push(Arc::clone(&session));
         }
