@@ -11,6 +11,7 @@ mod readme;
 mod real_rows;
 mod redis_only;
 mod refusals;
+mod repair;
 mod rules;
 mod runs;
 mod scripts;

@@ -11,6 +11,7 @@ mod explain;
 mod failure;
 mod man;
 mod migrate;
+mod repair;
 mod report;
 mod signals;
 mod stdout;
@@ -26,7 +27,8 @@ pub use exit::ExitCode;
 pub use failure::Failure;
 
 use crate::config::{
-    ColorChoice, Config, Contradiction, ExplainConfig, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings, TargetConfig, VerifyConfig,
+    ColorChoice, Config, Contradiction, ExplainConfig, Layers, Listed, MigrateConfig, OutputConfig, RepairConfig, Setting, Settings, TargetConfig,
+    VerifyConfig,
 };
 use crate::observe::log;
 
@@ -42,6 +44,7 @@ enum Action {
     Verify(Box<(Config, VerifyConfig)>),
     VerifyRedis(Box<(TargetConfig, VerifyConfig)>),
     Explain(Box<(Config, ExplainConfig, explain::Subject)>),
+    Repair(Box<(Config, RepairConfig)>),
     Config(Vec<Listed>),
     Completions(Shell),
     Man,
@@ -93,6 +96,7 @@ impl Program {
                 }
             }
             explain::NAME => Action::Explain(Box::new((settings.config()?, settings.explain()?, explain::Subject::of(matches)))),
+            "repair" => Action::Repair(Box::new((settings.config()?, settings.repair()?))),
             _ => Action::Migrate(Box::new((settings.config()?, settings.migrate()?))),
         };
         Ok(Self { action, output })
@@ -119,6 +123,7 @@ impl Program {
             Action::Verify(settings) => runtime()?.block_on(verify::run(settings.0, settings.1)),
             Action::VerifyRedis(settings) => runtime()?.block_on(verify::run_on_redis(settings.0, settings.1)),
             Action::Explain(settings) => runtime()?.block_on(explain::run(settings.0, settings.1, settings.2)),
+            Action::Repair(settings) => runtime()?.block_on(repair::run(settings.0, settings.1)),
         }
     }
 }
@@ -140,6 +145,7 @@ fn command() -> clap::Command {
             migrate::command(),
             verify::command(),
             explain::command(),
+            repair::command(),
             config::command(),
             completions::command(),
             man::command(),

@@ -9,6 +9,7 @@ mod finding;
 mod journal;
 mod lease;
 mod quarantine;
+mod repair;
 mod run;
 mod sums;
 mod work;

@@ -208,8 +208,8 @@ fn what_a_real_broker_has_written_is_without_fault() {
         let entry: Json = serde_json::from_str(line).unwrap();
         let key = entry["key"].as_str().unwrap();
         match (entry["type"].as_str().unwrap(), &entry["value"]) {
-            ("zset", Json::Array(members)) => {
-                for member in members {
+            ("zset", _) => {
+                for member in entry["members"].as_array().unwrap() {
                     pipe.cmd("ZADD").arg(key).arg(member[1].as_f64().unwrap()).arg(member[0].as_str().unwrap());
                 }
             }
