@@ -4,11 +4,14 @@
 mod cases;
 mod check;
 mod config;
+mod explain;
 mod faults;
 mod layers;
 mod readme;
 mod real_rows;
+mod redis_only;
 mod refusals;
+mod repair;
 mod rules;
 mod runs;
 mod scripts;

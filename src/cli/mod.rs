@@ -7,9 +7,11 @@ mod check;
 mod completions;
 mod config;
 mod exit;
+mod explain;
 mod failure;
 mod man;
 mod migrate;
+mod repair;
 mod report;
 mod signals;
 mod stdout;
@@ -24,7 +26,10 @@ use clap_complete::Shell;
 pub use exit::ExitCode;
 pub use failure::Failure;
 
-use crate::config::{ColorChoice, Config, Contradiction, Layers, Listed, MigrateConfig, OutputConfig, Setting, Settings, VerifyConfig};
+use crate::config::{
+    ColorChoice, Config, Contradiction, ExplainConfig, Layers, Listed, MigrateConfig, OutputConfig, RepairConfig, Setting, Settings, TargetConfig,
+    VerifyConfig,
+};
 use crate::observe::log;
 
 const PROGRAM: &str = "tbmq-migrate";
@@ -37,6 +42,9 @@ enum Action {
     Check(Box<(Config, Vec<Contradiction>)>),
     Migrate(Box<(Config, MigrateConfig)>),
     Verify(Box<(Config, VerifyConfig)>),
+    VerifyRedis(Box<(TargetConfig, VerifyConfig)>),
+    Explain(Box<(Config, ExplainConfig, explain::Subject)>),
+    Repair(Box<(Config, RepairConfig)>),
     Config(Vec<Listed>),
     Completions(Shell),
     Man,
@@ -80,7 +88,15 @@ impl Program {
         let action = match name {
             check::NAME => Action::Check(Box::new((settings.config()?, settings.contradictions().to_vec()))),
             config::NAME => Action::Config(settings.list()?),
-            "verify" => Action::Verify(Box::new((settings.config()?, settings.verify()?))),
+            "verify" => {
+                let verify = settings.verify()?;
+                match verify.redis_only {
+                    true => Action::VerifyRedis(Box::new((settings.target()?, verify))),
+                    false => Action::Verify(Box::new((settings.config()?, verify))),
+                }
+            }
+            explain::NAME => Action::Explain(Box::new((settings.config()?, settings.explain()?, explain::Subject::of(matches)))),
+            "repair" => Action::Repair(Box::new((settings.config()?, settings.repair()?))),
             _ => Action::Migrate(Box::new((settings.config()?, settings.migrate()?))),
         };
         Ok(Self { action, output })
@@ -105,6 +121,9 @@ impl Program {
             Action::Check(settings) => runtime()?.block_on(check::run(settings.0, settings.1)),
             Action::Migrate(settings) => runtime()?.block_on(migrate::run(settings.0, settings.1)),
             Action::Verify(settings) => runtime()?.block_on(verify::run(settings.0, settings.1)),
+            Action::VerifyRedis(settings) => runtime()?.block_on(verify::run_on_redis(settings.0, settings.1)),
+            Action::Explain(settings) => runtime()?.block_on(explain::run(settings.0, settings.1, settings.2)),
+            Action::Repair(settings) => runtime()?.block_on(repair::run(settings.0, settings.1)),
         }
     }
 }
@@ -121,7 +140,16 @@ fn command() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(arguments::of_every_command())
-        .subcommands([check::command(), migrate::command(), verify::command(), config::command(), completions::command(), man::command()]);
+        .subcommands([
+            check::command(),
+            migrate::command(),
+            verify::command(),
+            explain::command(),
+            repair::command(),
+            config::command(),
+            completions::command(),
+            man::command(),
+        ]);
     with_example(program, EXAMPLE)
 }
 

@@ -8,9 +8,9 @@ use super::exit::ExitCode;
 use super::failure::Failure;
 use super::report::grouped;
 use super::{arguments, report, signals, stdout, with_example};
-use crate::config::{Command, Config, VerifyConfig};
+use crate::config::{Command, Config, TargetConfig, VerifyConfig};
 use crate::observe::progress::{Progress, Sample};
-use crate::verify::{Report, Verification, VerifyError};
+use crate::verify::{RedisOnly, Report, Verification, VerifyError};
 
 const EXAMPLE: &[&str] =
     &["tbmq-migrate verify --tbmq-env tb-mqtt-broker.env --report findings.jsonl", "tbmq-migrate verify --sample 5% --level full"];
@@ -37,6 +37,21 @@ pub async fn run(config: Config, settings: VerifyConfig) -> Result<ExitCode, Fai
     let result = verification.run().await;
     drop(progress);
     finish(&result.map_err(failure)?, config.target.output.json)
+}
+
+/// Runs the command without PostgreSQL.
+///
+/// # Errors
+/// What kept it from its end, with the exit code for it.
+pub async fn run_on_redis(config: TargetConfig, settings: VerifyConfig) -> Result<ExitCode, Failure> {
+    let stop = CancellationToken::new();
+    signals::stop_on_signals(stop.clone())?;
+    let look = RedisOnly::prepare(&config, &settings, stop).await.map_err(failure)?;
+    let meter = Arc::clone(&look.meter);
+    let progress = Progress::start(&config.output, "comparing", None, move || Sample { rows: meter.rows(), sessions: meter.sessions() });
+    let result = look.run().await;
+    drop(progress);
+    finish(&result.map_err(failure)?, config.output.json)
 }
 
 /// Prints the report; the code that it ends with.

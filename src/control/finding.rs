@@ -108,7 +108,7 @@ impl Control {
 ///
 /// # Errors
 /// A full disk.
-pub(super) fn append(file: &mut File, findings: &[Finding]) -> Result<(), ControlError> {
+pub fn append_findings(file: &mut File, findings: &[Finding]) -> Result<(), ControlError> {
     findings.iter().try_for_each(|finding| {
         let line = Line {
             client_id: finding.client.as_str(),

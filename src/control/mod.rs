@@ -9,6 +9,7 @@ mod finding;
 mod journal;
 mod lease;
 mod quarantine;
+mod repair;
 mod run;
 mod sums;
 mod work;
@@ -25,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use chunk::{Chunk, FinishedChunk};
 pub use error::{ControlError, missing_grants};
-pub use finding::{FindingCounts, Findings};
+pub use finding::{FindingCounts, Findings, append_findings};
 pub use lease::{Lease, Term};
 pub use quarantine::{Quarantine, QuarantinedRow};
 pub use run::{OpenRun, Run, RunKind, RunPlan, RunState};

@@ -13,13 +13,16 @@ pub enum RunKind {
     Migrate,
     /// A comparison.
     Verify,
+    /// A copy of named sessions, over what stands there.
+    Repair,
 }
 
 impl RunKind {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Migrate => "migrate",
             Self::Verify => "verify",
+            Self::Repair => "repair",
         }
     }
 }
@@ -125,17 +128,22 @@ impl Control {
         .await
     }
 
-    /// Begins a run, or finds the one that another process began meanwhile.
+    /// Begins a run, or finds the one that another process began meanwhile. A copy does not begin beside a repair.
     ///
     /// # Errors
-    /// A failed statement.
+    /// A failed statement; [`ControlError::Busy`] with the repair that is at work.
     pub async fn begin_run(&self, plan: &RunPlan) -> Result<OpenRun, ControlError> {
-        self.persist("beginning a run", async || {
+        let begun = self.persist("beginning a run", async || {
             let mut transaction = self.pool.begin().await?;
             // Two processes that start at the same moment must not plan twice.
             sqlx::raw_sql("lock table tbmq_migrate.run in exclusive mode").execute(&mut *transaction).await?;
             if let Some(open) = read_open(&mut transaction, plan.kind).await?.filter(|open| open.run.state != RunState::Finished) {
-                return Ok(open);
+                return Ok(Ok(open));
+            }
+            if plan.kind == RunKind::Migrate
+                && let Some(repair) = read_open(&mut transaction, RunKind::Repair).await?.filter(|repair| !repair.workers.is_empty())
+            {
+                return Ok(Err(repair));
             }
             let id: i64 = sqlx::query_scalar("insert into tbmq_migrate.run (command, settings, writes_at_start) values ($1, $2, $3) returning id")
                 .persistent(false)
@@ -150,9 +158,9 @@ impl Control {
             transaction.commit().await?;
             let state = RunState::Copying;
             let run = Run { id, settings: plan.settings.clone(), state, writes_at_start: plan.writes_at_start, journal: Vec::new() };
-            Ok(OpenRun { run, workers: Vec::new() })
-        })
-        .await
+            Ok(Ok(OpenRun { run, workers: Vec::new() }))
+        });
+        begun.await?.or_else(|repair| repair.is_idle().map(|()| repair))
     }
 
     /// Gives an interrupted run up.
@@ -171,21 +179,6 @@ impl Control {
         })
         .await
         .map(drop)
-    }
-
-    /// Whether a copy was begun after this comparison: then what it has found says nothing any more.
-    ///
-    /// # Errors
-    /// A failed statement.
-    pub async fn is_outdated(&self, run: i64) -> Result<bool, ControlError> {
-        self.persist("looking for a later copy", async || {
-            sqlx::query_scalar("select exists (select from tbmq_migrate.run where command = 'migrate' and id > $1)")
-                .persistent(false)
-                .bind(run)
-                .fetch_one(&self.pool)
-                .await
-        })
-        .await
     }
 
     /// When a run began, in the server's words.
@@ -334,7 +327,7 @@ impl Control {
     }
 }
 
-async fn read_open(transaction: &mut Transaction<'_, Postgres>, kind: RunKind) -> Result<Option<OpenRun>, sqlx::Error> {
+pub(super) async fn read_open(transaction: &mut Transaction<'_, Postgres>, kind: RunKind) -> Result<Option<OpenRun>, sqlx::Error> {
     let row = sqlx::query(
         "select id, settings, writes_at_start, journal, state from tbmq_migrate.run
          where command = $1 and (state in ('copying', 'finishing') or state = 'finished' and journal <> '{}') order by state = 'finished', id desc limit 1",

@@ -198,7 +198,7 @@ impl Work {
             Self::Memory(work) => {
                 if let Some(file) = &work.list {
                     let mut file = file.lock().map_err(|_| ControlError::File(std::io::Error::other("the file is in an unknown state")))?;
-                    super::finding::append(&mut file, findings)?;
+                    super::append_findings(&mut file, findings)?;
                 }
                 let mut state = work.state();
                 findings.iter().for_each(|finding| *state.findings.entry(finding.kind).or_default() += 1);

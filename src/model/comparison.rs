@@ -304,6 +304,11 @@ impl Comparison {
 }
 
 impl Differences {
+    /// One more, as far as it is listed.
+    pub(super) fn add(&mut self, finding: Finding) {
+        if self.findings.len() < MOST_FINDINGS { self.findings.push(finding) } else { self.unlisted += 1 }
+    }
+
     /// Whether there is none.
     pub fn is_none(&self) -> bool {
         self.findings.is_empty() && self.unlisted == 0
@@ -318,7 +323,7 @@ impl Differences {
     }
 }
 
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let short: String = text.chars().take(SHOWN_CHARACTERS).collect();
     let end = if short.len() < text.len() { "…" } else { "" };
     format!("\"{}{end}\"", EscapedText(&short))

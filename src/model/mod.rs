@@ -12,6 +12,7 @@ mod identifier;
 mod key;
 mod message;
 mod outcome;
+mod queue;
 mod row;
 mod rules;
 mod session;
@@ -27,6 +28,7 @@ pub use identifier::{ClientId, EscapedText, LastPacketId, PacketId, Score, Seria
 pub use key::{KeyKind, KeyPrefix, SLOTS, prefix_of, slot_of_key};
 pub use message::{Carriable, Content, Encoder};
 pub use outcome::{Compared, Outcome, QuarantineReason, Tally};
+pub use queue::QueueCheck;
 pub use row::{ContextRow, MessageRow};
 pub use rules::{Rules, TopicField};
 pub use session::{Judgement, SessionLaw, WantedMessage};

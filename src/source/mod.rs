@@ -3,6 +3,7 @@
 mod catalogue;
 mod chunk;
 mod connection;
+mod context;
 mod error;
 mod plan;
 mod range;

@@ -262,6 +262,21 @@ impl Link {
         Ok(found)
     }
 
+    /// The sizes in bytes of the strings of messages; 0 for what is not there or of another type.
+    ///
+    /// # Errors
+    /// See [`Link::call`].
+    pub async fn sizes(&self, prefix: &KeyPrefix, client: &str, packet_ids: impl Iterator<Item = u16>) -> Result<Vec<u64>, TargetError> {
+        let set = prefix.messages(client);
+        let commands = packet_ids.map(|packet_id| {
+            let mut command = Cmd::new();
+            command.arg("STRLEN").arg(KeyPrefix::message(&set, packet_id));
+            command
+        });
+        let replies = self.read_all(DOING, commands.collect()).await?;
+        replies.into_iter().map(|reply| reply.map_or(Ok(0), |size| link::reply(DOING, size))).collect()
+    }
+
     /// The references of a session in a range of scores with their scores, by falling score, after the first `skip`; none
     /// at the end.
     ///

@@ -1,6 +1,6 @@
 //! What keeps a comparison from its end.
 
-use crate::control::ControlError;
+use crate::control::{ControlError, OpenRun};
 use crate::copy::CopyError;
 use crate::model::Consequence;
 use crate::source::SourceError;
@@ -66,6 +66,23 @@ pub enum Problem {
         /// Its line, from 1.
         line: usize,
     },
+    /// Somebody else writes, or left half a copy: a repair beside it would overwrite it, or be overwritten.
+    #[error("{}", told(.0))]
+    Beside(Box<OpenRun>),
+    /// Between the begin of a repair and its lease another run was begun.
+    #[error("another run was begun at the same moment")]
+    NotAlone,
+    /// With such a source every session would be removed.
+    #[error("both tables are empty, and sessions would be removed because PostgreSQL does not know them")]
+    EmptySource,
+}
+
+fn told(open: &OpenRun) -> String {
+    let (id, settings) = (open.run.id, &open.run.settings);
+    match open.workers.is_empty() {
+        true => format!("run {id} was interrupted and has not ended: {settings}"),
+        false => format!("run {id} is in progress ({settings}), worked on by {}", open.workers.join(", ")),
+    }
 }
 
 impl Problem {
@@ -76,6 +93,7 @@ impl Problem {
             Self::Target(error) => matches!(error, TargetError::Stopped),
             Self::Control(error) => matches!(error, ControlError::Stopped { .. }),
             Self::Source(_) | Self::Standby { .. } | Self::File { .. } | Self::Report { .. } => false,
+            Self::Beside(_) | Self::NotAlone | Self::EmptySource => false,
         }
     }
 
@@ -84,6 +102,7 @@ impl Problem {
             Self::Source(error) | Self::Chunk(CopyError::Source(error)) => error.consequence(),
             Self::Control(error) | Self::Chunk(CopyError::Control(error)) => error.consequence(),
             Self::Target(_) | Self::Chunk(_) | Self::Standby { .. } | Self::File { .. } | Self::Report { .. } => return false,
+            Self::Beside(_) | Self::NotAlone | Self::EmptySource => return false,
         };
         consequence == Consequence::Retry
     }
@@ -98,6 +117,15 @@ impl Problem {
             Self::Standby { .. } => Some("name the primary in --postgres-url".to_owned()),
             Self::File { .. } => Some("check the path and the rights of --report".to_owned()),
             Self::Report { .. } => Some("give the file that verify --report has written".to_owned()),
+            Self::Beside(open) if open.workers.is_empty() => Some(
+                "finish it with the same migrate command, or give it up with migrate --restart; then compare again, and repair by the new report"
+                    .to_owned(),
+            ),
+            Self::Beside(_) => {
+                Some("wait until it has ended (a process that was killed counts for 20 s), then run the same command again".to_owned())
+            }
+            Self::NotAlone => Some("run the same command again".to_owned()),
+            Self::EmptySource => Some("check --postgres-url; without --delete-extra no session is removed".to_owned()),
         }
     }
 

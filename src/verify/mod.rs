@@ -7,9 +7,12 @@
 
 mod balance;
 mod error;
+mod explain;
 mod jobs;
 mod part;
 mod preflight;
+mod redis_only;
+mod repair;
 mod report;
 mod scan;
 mod settle;
@@ -24,6 +27,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 pub use error::{Problem, VerifyError};
+pub use explain::{Explanation, SeenHead, SeenKey, SeenPayload, SeenRow, SeenString, Side, Standing, explain};
+pub use redis_only::RedisOnly;
+pub use repair::{Fate, Left, Named, Plan, Planned, Repair, RepairReport, Unequal};
 pub use report::Report;
 
 use crate::config::{Config, VerifyConfig};

@@ -10,7 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::balance::Balance;
 use super::walk::Comparer;
 use crate::copy::{Clock, CopyError};
-use crate::model::{Carriable, ClientId, Comparison, FoundString, KeyKind, LastPacketId, Life, Millis, PacketId, Score, Tolerance, WantedMessage};
+use crate::model::{
+    Carriable, ClientId, Comparison, FoundString, KeyKind, LastPacketId, Life, Millis, PacketId, Score, Tally, Tolerance, WantedMessage,
+};
 use crate::source::JoinedRow;
 use crate::target::{FoundPart, Link, PartRequest, Reading, ScoreRange};
 
@@ -47,6 +49,10 @@ pub(super) struct Whole {
     extras: Vec<(u16, f64)>,
     /// What its rows were.
     pub rows: u64,
+    /// What became of its rows, by the law alone.
+    pub tally: Tally,
+    /// Its last packet id by the law.
+    pub last_packet_id: Option<LastPacketId>,
 }
 
 /// Some rows of a session and the range that they cover.
@@ -250,6 +256,11 @@ pub(super) async fn present(
 }
 
 impl Whole {
+    /// Keeps what its rows were and came to.
+    pub(super) fn judged(&mut self, rows: u64, tally: Tally, last_packet_id: Option<LastPacketId>) {
+        (self.rows, self.tally, self.last_packet_id) = (rows, tally, last_packet_id);
+    }
+
     /// References that no row of the whole session explains.
     pub(super) fn extras(&mut self) -> Vec<(u16, f64)> {
         let explained = &self.explained;

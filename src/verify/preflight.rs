@@ -36,14 +36,26 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    /// Connects to both sides.
+    /// Connects to both sides, to read them.
     pub(super) async fn connect(config: &Config, patience: Patience) -> Result<Self, Problem> {
+        Self::open(config, patience, false).await
+    }
+
+    /// The same to write to Redis, which must then be fit to hold sessions.
+    pub(super) async fn connect_to_write(config: &Config, patience: Patience) -> Result<Self, Problem> {
+        Self::open(config, patience, true).await
+    }
+
+    async fn open(config: &Config, patience: Patience, writes: bool) -> Result<Self, Problem> {
         let source = Source::new(&config.postgres)?;
         let mut connection = source.connect().await?;
         let server = Server::read(&mut connection).await?;
         let tables = Tables::read(&mut connection, &source).await?;
         let prefix = KeyPrefix::new(config.target.key_prefix.as_str());
-        let target = Target::open_to_read(&config.target.redis, prefix, Arc::new(patience)).await?;
+        let target = match writes {
+            true => Target::open(&config.target.redis, prefix, Arc::new(patience)).await?,
+            false => Target::open_to_read(&config.target.redis, prefix, Arc::new(patience)).await?,
+        };
         tracing::info!(source = source.place(), version = server.version, target = target.identity(), "both sides answer");
         if server.in_recovery {
             return Err(Problem::Standby { place: source.place().to_owned() });

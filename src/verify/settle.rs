@@ -114,7 +114,8 @@ impl Sides<'_> {
     async fn round(&mut self, group: &[Waiting]) -> Result<Vec<(Verdict, Look)>, CopyError> {
         let suspects: Vec<&Suspect> = group.iter().map(|waiting| &waiting.suspect).collect();
         let first = self.look(&suspects, Purpose::ForGood).await?;
-        let writers_had_ended = self.writers_end(group).await?;
+        let oldest = group.iter().filter_map(|waiting| waiting.since).min().unwrap_or_else(Instant::now);
+        let writers_had_ended = self.writers_end(oldest).await?;
         let second = self.look(&suspects, Purpose::ForGood).await?;
         let third = self.look(&suspects, Purpose::RowsOnly).await?;
         let looks = first.into_iter().zip(second).zip(third);
@@ -132,10 +133,9 @@ impl Sides<'_> {
             .collect())
     }
 
-    /// Waits until every transaction has ended that could write at this moment; false when that takes too long.
-    async fn writers_end(&mut self, group: &[Waiting]) -> Result<bool, CopyError> {
-        let started = Instant::now();
-        let oldest = group.iter().filter_map(|waiting| waiting.since).min().unwrap_or(started);
+    /// Waits until every transaction has ended that could write at this moment; false when the time to settle, counted from
+    /// `since`, is over before.
+    pub(super) async fn writers_end(&mut self, since: Instant) -> Result<bool, CopyError> {
         let comparer = self.comparer;
         let connection = self.connected().await?;
         let mut writers = comparer.tables.writers(connection).await?;
@@ -143,7 +143,7 @@ impl Sides<'_> {
             if comparer.stop.is_cancelled() {
                 return Err(CopyError::Stopped);
             }
-            if oldest.elapsed() >= comparer.settle_timeout {
+            if since.elapsed() >= comparer.settle_timeout {
                 tracing::warn!(
                     transactions = writers.join(", "),
                     "transactions that may have written to the tables stay open: nothing counts until they end"
@@ -245,7 +245,8 @@ impl Sides<'_> {
     }
 }
 
-fn tell_unknown(comparison: &mut Comparison, found: &FoundPart, strays: &[u16]) {
+/// Tells what stands in Redis for a session that PostgreSQL does not know; `strays` are the messages that were read.
+pub(super) fn tell_unknown(comparison: &mut Comparison, found: &FoundPart, strays: &[u16]) {
     let head = found.head();
     let mut own = Vec::new();
     let kinds = [

@@ -103,6 +103,7 @@ struct Passing {
     /// Where the part before ended.
     end: Option<i64>,
     digest: DefaultHasher,
+    tally: Tally,
 }
 
 /// Parts of one call.
@@ -227,6 +228,7 @@ impl<'a> Walk<'a> {
             kept_bytes: 0,
             end: None,
             digest,
+            tally: Tally::default(),
         });
     }
 
@@ -249,6 +251,7 @@ impl<'a> Walk<'a> {
             false => Judgement::Left(Outcome::Quarantined(QuarantineReason::NotUtf8)),
         };
         self.tally.count(judgement.outcome());
+        passing.tally.count(judgement.outcome());
         let (serial, bytes) = (message.serial_number, message.payload.map_or(0, <[u8]>::len) + ROW_BYTES);
         let (Judgement::Wanted(wanted) | Judgement::Expired(_, wanted)) = &judgement else { return Ok(()) };
         let is_wanted = matches!(judgement, Judgement::Wanted(_));
@@ -268,9 +271,8 @@ impl<'a> Walk<'a> {
     async fn finish_session(&mut self) -> Result<Option<String>, CopyError> {
         let Some(passing) = &self.passing else { return Ok(None) };
         self.tally.invalid_contexts += u64::from(passing.group.is_none() && !passing.has_rows);
-        passing.session.whole().rows = passing.digest.finish();
-        let (session, is_text) = (Arc::clone(&passing.session), passing.is_text);
-        let last = self.law.last_packet_id(passing.context.as_ref());
+        let (session, is_text, last) = (Arc::clone(&passing.session), passing.is_text, self.law.last_packet_id(passing.context.as_ref()));
+        session.whole().judged(passing.digest.finish(), passing.tally, last);
         if self.purpose == Purpose::RowsOnly || (self.purpose == Purpose::ForGood && passing.group.is_some()) {
             self.sessions.push(Arc::clone(&session));
         }
