@@ -14,3 +14,4 @@ mod scripts;
 mod sessions;
 mod support;
 mod topologies;
+mod verify;
