@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Found, Verified, found, restore, verify};
-use crate::real_rows::wanted::{NEWEST_ROW_MS, Wanted, WantedValue, file, number, table};
+use crate::real_rows::wanted::{NEWEST_ROW_MS, Row, Wanted, WantedValue, file, number, table};
 use crate::sessions::migrate;
 use crate::support::keyspace::{Keyspace, Value};
 use crate::support::postgres::{Database, Postgres};
@@ -100,7 +100,9 @@ impl Both<'_> {
 fn expected(shift_ms: i64, now_ms: i64, keys: &Keyspace) -> Vec<Found> {
     let wanted = Wanted::read(10_000, shift_ms, now_ms);
     let mut rows: BTreeMap<String, Vec<_>> = BTreeMap::new();
-    table("device_session_ctx.csv").into_iter().for_each(|row| drop(rows.entry(row["client_id"].clone().unwrap()).or_default()));
+    for context in table("device_session_ctx.csv") {
+        rows.entry(context["client_id"].clone().unwrap()).or_default();
+    }
     table("device_publish_msg.csv").into_iter().for_each(|row| rows.entry(row["client_id"].clone().unwrap()).or_default().push(row));
     let mut all = Vec::new();
     let mut explained: BTreeSet<String> = BTreeSet::new();
@@ -170,7 +172,7 @@ fn every_fault_of_the_official_upgrade_is_found_and_nothing_else() {
 /// Each known fault by a session or a field that shows it.
 fn assert_faults_are_told(verified: &Verified, findings: &[Found]) {
     let rows = table("device_publish_msg.csv");
-    let serials = |condition: &dyn Fn(&BTreeMap<String, Option<String>>) -> bool| {
+    let serials = |condition: &dyn Fn(&Row) -> bool| {
         rows.iter().filter(|row| condition(row)).map(|row| (row["client_id"].clone().unwrap(), number(row, "serial_number"))).collect::<Vec<_>>()
     };
     let has = |kind: &str, (client, serial): &(String, Option<i64>)| {
