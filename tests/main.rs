@@ -18,3 +18,4 @@ mod scripts;
 mod sessions;
 mod support;
 mod topologies;
+mod verify;
