@@ -18,4 +18,5 @@ mod scripts;
 mod sessions;
 mod support;
 mod topologies;
+mod verify;
 mod verify_live;

@@ -92,6 +92,9 @@ fn next_steps(tally: &Tally, circumstances: &Circumstances) -> Vec<String> {
         ),
         Some(false) => {}
     }
+    if !circumstances.dry_run {
+        steps.push("compare both sides: tbmq-migrate verify, with the same settings".to_owned());
+    }
     if !circumstances.dry_run && !circumstances.listed && circumstances.source_changed == Some(false) {
         steps.push("keep the 1.x brokers stopped: what they write from now on is not in Redis".to_owned());
         steps.push(

@@ -33,7 +33,7 @@ impl TriedCommand {
 }
 
 /// The commands, what each is needed for, and arguments after the key with which they change nothing where no key is.
-const ON_A_SESSION_KEY: [(&str, Need, &[&str]); 14] = [
+const ON_A_SESSION_KEY: [(&str, Need, &[&str]); 16] = [
     ("type", Need::Copy, &[]),
     ("strlen", Need::Copy, &[]),
     ("zcard", Need::Copy, &[]),
@@ -48,6 +48,8 @@ const ON_A_SESSION_KEY: [(&str, Need, &[&str]); 14] = [
     ("mget", Need::Compare, &[]),
     ("zcount", Need::Compare, &["0", "1"]),
     ("zmscore", Need::Compare, &["x"]),
+    ("zscore", Need::Compare, &["x"]),
+    ("exists", Need::Compare, &[]),
 ];
 
 impl Target {
@@ -77,15 +79,10 @@ impl Target {
         commands.push(("hgetall", Need::Copy, own));
         const BY_TEXT: &str = "return 1";
         const BY_DIGEST: &str = "0000000000000000000000000000000000000000";
-        for (name, need, script) in [
-            ("eval", Need::Copy, BY_TEXT),
-            ("evalsha", Need::Copy, BY_DIGEST),
-            ("eval_ro", Need::Compare, BY_TEXT),
-            ("evalsha_ro", Need::Compare, BY_DIGEST),
-        ] {
+        for (name, script) in [("eval", BY_TEXT), ("evalsha", BY_DIGEST)] {
             let mut command = Cmd::new();
             command.arg(name.to_uppercase()).arg(script).arg(1).arg(&session_key);
-            commands.push((name, need, command));
+            commands.push((name, Need::Copy, command));
         }
         let mut tried = Vec::new();
         for (name, need, command) in commands {

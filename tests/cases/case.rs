@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::compared::Comparison;
 use super::expected::Expected;
 use super::target::Place;
 use crate::support::postgres::{Database, Postgres};
 use crate::support::tool::Tool;
 
 /// Beside these, a folder holds `expected.json` and, where the outcome differs there, `expected_on_cluster.json`.
-const FILES: [&str; 7] = ["source.sql", "expected.json", "expected_on_cluster.json", "options", "key_prefix", "redis.txt", "cluster"];
+const FILES: [&str; 8] = ["source.sql", "expected.json", "expected_on_cluster.json", "verify.json", "options", "key_prefix", "redis.txt", "cluster"];
+
+/// Options of `migrate` that a comparison does not have.
+const ONLY_OF_MIGRATE: [&str; 4] = ["--on-existing", "--allow-removals", "--topic-field", "--dry-run"];
 
 /// Everything in both tables, as one value.
 const DIGEST: &str = "set bytea_output = hex; select md5(coalesce(string_agg(line, '/' order by line), '')) from
@@ -65,12 +69,28 @@ impl Case {
             .run();
         let quarantine = std::fs::read_to_string(&list).unwrap_or_default();
         let mut differences = expected.differences(&outcome, &quarantine, &place.keyspace(&prefix));
+        if let Some(code @ (0 | 10)) = outcome.code {
+            let options = self.options.iter().filter(|option| !ONLY_OF_MIGRATE.iter().any(|other| option.starts_with(other)));
+            let urls = ["--postgres-url", &database.url, "--redis-url", &place.url(), "--key-prefix", &prefix].map(str::to_owned);
+            let report = scratch.path().join("findings");
+            let verified = Tool::new().args(["verify", "--json"]).args(&urls).args(options).arg("--report").arg(&report).run();
+            let findings = std::fs::read_to_string(&report).unwrap_or_default();
+            differences.extend(self.comparison(code)?.differences(&verified, &findings));
+        }
         if digest(&database, "") != before {
             differences.push("the source was changed".to_owned());
         }
         match differences.as_slice() {
             [] => Ok(()),
             _ => Err(format!("{} {place}:\n  {}\n  stderr: {}", "differs on", differences.join("\n  "), outcome.stderr.trim())),
+        }
+    }
+
+    /// What a comparison after a run with this exit code must find: nothing, unless the folder says otherwise.
+    fn comparison(&self, code: i32) -> Result<Comparison, String> {
+        match std::fs::read_to_string(self.folder.join("verify.json")) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| format!("verify.json: {error}")),
+            Err(_) => Ok(Comparison::equal(code)),
         }
     }
 

@@ -4,6 +4,7 @@
 //! and where it asks for it also on a cluster that such cases share, each under a key prefix of its own.
 
 mod case;
+mod compared;
 mod expected;
 mod target;
 

@@ -175,12 +175,12 @@ fn each_right_that_is_missing_is_named_and_the_command_gives_it() {
     user(&["~*", "+@all", "-hset"]);
     let mend = look_by(&scene, call()).assert("rights", "blocker", "noting a chunk");
     assert!(mend.starts_with("give the Redis user these rights"), "{mend}");
-    user(&["~*", "+@all", "-pexpiretime", "-eval_ro"]);
+    user(&["~*", "+@all", "-pexpiretime", "-zmscore"]);
     let page = look_by(&scene, call());
     let mend = page.assert(
         "rights_to_compare",
         "warning",
-        "user tool may not use pexpiretime, eval_ro, which comparing Redis with PostgreSQL afterwards needs",
+        "user tool may not use pexpiretime, zmscore, which comparing Redis with PostgreSQL afterwards needs",
     );
     assert!(page.blockers().is_empty());
     run(&scene.redis, &mend);

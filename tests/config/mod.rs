@@ -17,7 +17,7 @@ const VARIABLES: [&str; 8] = [
     "MQTT_PERSISTENT_SESSION_DEVICE_PERSISTED_MESSAGES_TTL",
     "TBMQ_MIGRATE_LOG",
 ];
-const COMMANDS: [&str; 7] = ["check", "migrate", "verify", "repair", "config", "completions", "man"];
+const COMMANDS: [&str; 8] = ["check", "migrate", "verify", "repair", "explain", "config", "completions", "man"];
 
 fn program() -> Command {
     let mut command = Command::cargo_bin("tbmq-migrate").unwrap();

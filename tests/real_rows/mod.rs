@@ -3,7 +3,7 @@
 
 mod csv;
 mod delivered;
-mod wanted;
+pub mod wanted;
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -32,20 +32,23 @@ pub enum WantedValue {
     LastPacketId(String),
 }
 
-type Row = BTreeMap<String, Option<String>>;
+/// A row: each column's text; none is NULL.
+pub type Row = BTreeMap<String, Option<String>>;
 
 /// A file of the recorded load.
 pub fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/tbmq-1.4.0").join(name)
 }
 
-fn table(name: &str) -> Vec<Row> {
+/// The rows of a CSV file.
+pub fn table(name: &str) -> Vec<Row> {
     let mut records = csv::records(&std::fs::read_to_string(file(name)).unwrap()).into_iter();
     let names: Vec<String> = records.next().unwrap().into_iter().flatten().collect();
     records.map(|fields| names.iter().cloned().zip(fields).collect()).collect()
 }
 
-fn number(row: &Row, column: &str) -> Option<i64> {
+/// A column as a number.
+pub fn number(row: &Row, column: &str) -> Option<i64> {
     row[column].as_ref().map(|text| text.parse().unwrap())
 }
 
